@@ -1,0 +1,35 @@
+//! What can go wrong.
+
+use alloc::string::String;
+
+/// Why a call was refused. A refused call changes nothing.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LapError {
+    /// A parameter outside its range.
+    #[error("{parameter} is {value}, but must be {expected}")]
+    Parameter {
+        /// The parameter's name in [`LapConfig`](crate::LapConfig).
+        parameter: &'static str,
+        /// The value given.
+        value: f64,
+        /// The range it must lie in.
+        expected: &'static str,
+    },
+    /// A batch whose losses and sources do not pair up.
+    #[error(
+        "a batch of {losses} losses came with {sources} sources: there must be one source per loss"
+    )]
+    Unpaired {
+        /// How many losses were given.
+        losses: usize,
+        /// How many sources were given.
+        sources: usize,
+    },
+    /// More sources than can be told apart (2³² − 1).
+    #[error("more than 4,294,967,295 sources")]
+    TooManySources,
+    /// A saved state that cannot be used.
+    #[error("the saved state cannot be used: {0}")]
+    State(String),
+}

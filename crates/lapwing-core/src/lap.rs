@@ -1,0 +1,441 @@
+//! The rule: Algorithm 1 of the paper, for batches that mix sources.
+
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
+use core::hash::Hash;
+
+use foldhash::fast::RandomState;
+use indexmap::{Equivalent, IndexMap};
+
+use crate::moments::Moments;
+use crate::source::{Present, Reference, Source, SourceStatus};
+use crate::tree::Tree;
+use crate::{BatchSums, LapConfig, LapError, SourceSum, Ties};
+
+/// Others that spread by no more than this say nothing, under [`Ties::Package`].
+const PACKAGE_NO_SPREAD: f64 = 1e-8;
+
+/// Loss Adapted Plasticity over sources named by `K` (text, integers, anything hashable).
+///
+/// One step is one mini-batch. Either all at once, with [`weigh`](Self::weigh) (or
+/// [`scale`](Self::scale), where a batch holds one source only); or loss by loss, with
+/// [`observe`](Self::observe) and [`advance`](Self::advance); or in two halves over many workers,
+/// with [`take_sums`](Self::take_sums) and [`advance_with`](Self::advance_with).
+#[derive(Clone, Debug)]
+pub struct Lap<K> {
+    pub(crate) config: LapConfig,
+    pub(crate) step: u64,
+    pub(crate) sources: IndexMap<K, Source, RandomState>,
+    tree: Tree,
+    /// Sources whose leaf in the tree is out of date.
+    stale: Vec<u32>,
+    batch: Vec<BatchEntry>,
+    /// Whether `batch` belongs to a step that is over.
+    over: bool,
+    /// Which source each sample of the batch in `weigh` belongs to, and what it weighs.
+    slots: Vec<u32>,
+    weights: Vec<f64>,
+}
+
+#[derive(Clone, Debug)]
+struct BatchEntry {
+    slot: u32,
+    sum: SourceSum,
+}
+
+impl<K: Hash + Eq> Lap<K> {
+    /// A fresh start: no source known, nobody accused.
+    ///
+    /// # Errors
+    /// Where a parameter lies outside its range.
+    pub fn new(config: LapConfig) -> Result<Self, LapError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            step: 0,
+            sources: IndexMap::default(),
+            tree: Tree::new(),
+            stale: Vec::new(),
+            batch: Vec::new(),
+            over: false,
+            slots: Vec::new(),
+            weights: Vec::new(),
+        })
+    }
+
+    /// The parameters.
+    pub fn config(&self) -> &LapConfig {
+        &self.config
+    }
+
+    /// How many steps have been made.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// One step: takes the per-sample losses of a batch and where each sample came from, updates
+    /// the unreliability of these sources, and returns the weight of each sample. Train on the
+    /// mean of weight · loss (not divided by the sum of the weights).
+    ///
+    /// A sample whose loss is not finite weighs 0; leave it out of the sum, as 0 · NaN is NaN.
+    ///
+    /// # Errors
+    /// Where there is not exactly one source per loss. Nothing has changed then.
+    pub fn weigh<'a, L, Q>(
+        &mut self,
+        losses: &[L],
+        sources: impl IntoIterator<Item = &'a Q, IntoIter: ExactSizeIterator>,
+    ) -> Result<&[f64], LapError>
+    where
+        L: Copy + Into<f64>,
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized + 'a,
+    {
+        let sources = sources.into_iter();
+        if losses.len() != sources.len() {
+            return Err(LapError::Unpaired {
+                losses: losses.len(),
+                sources: sources.len(),
+            });
+        }
+        self.slots.clear();
+        for (&loss, source) in losses.iter().zip(sources) {
+            let slot = self.enter(source)?;
+            self.entry(slot).add(loss.into());
+            self.slots.push(slot);
+        }
+        self.advance();
+        self.weights.clear();
+        for (&loss, &slot) in losses.iter().zip(&self.slots) {
+            let finite = loss.into().is_finite();
+            let weight = if finite {
+                self.sources[slot as usize].weight
+            } else {
+                0.0
+            };
+            self.weights.push(weight);
+        }
+        Ok(&self.weights)
+    }
+
+    /// One step with a batch from a single source: returns the one factor by which to scale the
+    /// gradient (or the loss) of the whole batch. It is 0 where no loss is finite.
+    ///
+    /// With optimisers that normalise the gradient, such as Adam, scaling a whole batch hardly
+    /// changes the update: prefer batches that mix sources, and [`weigh`](Self::weigh).
+    ///
+    /// # Errors
+    /// Where there are too many sources.
+    pub fn scale<L, Q>(&mut self, losses: &[L], source: &Q) -> Result<f64, LapError>
+    where
+        L: Copy + Into<f64>,
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        let slot = self.enter(source)?;
+        let sum = self.entry(slot);
+        losses.iter().for_each(|&loss| sum.add(loss.into()));
+        let usable = sum.finite() > 0;
+        self.advance();
+        Ok(if usable {
+            self.sources[slot as usize].weight
+        } else {
+            0.0
+        })
+    }
+
+    /// Adds one sample's loss to the batch that [`advance`](Self::advance) will close. For
+    /// batches that are too large to be held, or arrive piecemeal.
+    ///
+    /// # Errors
+    /// Where there are too many sources.
+    pub fn observe<Q>(&mut self, source: &Q, loss: f64) -> Result<(), LapError>
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        let slot = self.enter(source)?;
+        self.entry(slot).add(loss);
+        Ok(())
+    }
+
+    /// Closes the batch: one step of the rule with all that was observed since the last one.
+    /// [`present`](Self::present) tells what came of it.
+    pub fn advance(&mut self) {
+        self.start_batch_if_over();
+        self.remember();
+        if self.step >= self.config.warmup {
+            self.judge();
+        }
+        self.step += 1;
+        self.over = true;
+    }
+
+    /// Hands over what was observed since the last step instead of making the step: the first
+    /// half, on each of many workers. Merge the sums of all workers, then call
+    /// [`advance_with`](Self::advance_with) on each.
+    pub fn take_sums(&mut self) -> BatchSums<K>
+    where
+        K: Clone,
+    {
+        self.start_batch_if_over();
+        let mut sums = BatchSums::new();
+        for entry in &self.batch {
+            if let Some((source, _)) = self.sources.get_index(entry.slot as usize) {
+                sums.insert(source.clone(), entry.sum);
+            }
+        }
+        self.over = true;
+        self.start_batch_if_over();
+        sums
+    }
+
+    /// The second half: one step with the merged sums of all workers. Every worker that is given
+    /// the same sums ends in the same state, that of one worker with the whole batch. Then
+    /// [`weight`](Self::weight) tells what the local samples weigh.
+    ///
+    /// # Errors
+    /// Where there are too many sources.
+    pub fn advance_with(&mut self, sums: &BatchSums<K>) -> Result<(), LapError>
+    where
+        K: Clone,
+    {
+        for (source, sum) in sums.iter() {
+            let slot = self.enter(source)?;
+            self.entry(slot).merge(sum);
+        }
+        self.advance();
+        Ok(())
+    }
+
+    /// What samples of this source weigh now; 1 for a source never seen.
+    pub fn weight<Q>(&self, source: &Q) -> f64
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.sources.get(source).map_or(1.0, |known| known.weight)
+    }
+
+    /// The sources of the last step, in order of first appearance in its batch.
+    pub fn present(&self) -> impl Iterator<Item = Present<'_, K>> {
+        let batch = if self.over {
+            self.batch.as_slice()
+        } else {
+            &[]
+        };
+        batch.iter().filter_map(|entry| {
+            let (source, known) = self.sources.get_index(entry.slot as usize)?;
+            Some(Present {
+                source,
+                loss: entry.sum.mean(),
+                unreliability: known.unreliability,
+                weight: known.weight,
+            })
+        })
+    }
+
+    /// Where one source stands; `None` if it has never been seen. Costs O(S): for all sources,
+    /// call [`sources`](Self::sources).
+    pub fn status<Q>(&self, source: &Q) -> Option<SourceStatus<'_, K>>
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        let slot = self.sources.get_index_of(source)?;
+        self.sources().nth(slot)
+    }
+
+    /// Where every source stands, in order of first appearance.
+    pub fn sources(&self) -> impl ExactSizeIterator<Item = SourceStatus<'_, K>> {
+        let references = self.references();
+        self.sources
+            .iter()
+            .zip(references)
+            .map(|((source, known), reference)| SourceStatus {
+                source,
+                rows: known.rows,
+                batches: known.batches,
+                unreliability: known.unreliability,
+                weight: known.weight,
+                mean_loss: known
+                    .window
+                    .len()
+                    .gt(&0)
+                    .then(|| known.window.mean_and_variance().0),
+                reference,
+                nonfinite: known.nonfinite,
+                judged: known.judged,
+                above: known.above,
+                first_departure_step: known.first_departure_step,
+            })
+    }
+
+    /// Forgets the last batch, once a new one begins.
+    fn start_batch_if_over(&mut self) {
+        if self.over {
+            for entry in self.batch.drain(..) {
+                self.sources[entry.slot as usize].entry = None;
+            }
+            self.over = false;
+        }
+    }
+
+    /// The slot of a source, which is met here for the first time if need be.
+    fn enter<Q>(&mut self, source: &Q) -> Result<u32, LapError>
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.start_batch_if_over();
+        let slot = match self.sources.get_index_of(source) {
+            Some(slot) => slot,
+            None if self.sources.len() == u32::MAX as usize => {
+                return Err(LapError::TooManySources);
+            }
+            None => {
+                let slot = self
+                    .sources
+                    .insert_full(source.to_owned(), Source::default())
+                    .0;
+                self.tree.grow(slot + 1);
+                slot
+            }
+        };
+        Ok(slot as u32)
+    }
+
+    /// The sums of a source in the open batch.
+    fn entry(&mut self, slot: u32) -> &mut SourceSum {
+        let at = *self.sources[slot as usize].entry.get_or_insert_with(|| {
+            self.batch.push(BatchEntry {
+                slot,
+                sum: SourceSum::default(),
+            });
+            self.batch.len() as u32 - 1
+        });
+        &mut self.batch[at as usize].sum
+    }
+
+    /// Puts the batch's mean losses into the histories.
+    fn remember(&mut self) {
+        let history_length = self.config.history_length;
+        for BatchEntry { slot, sum } in &self.batch {
+            let source = &mut self.sources[*slot as usize];
+            source.rows += sum.finite() + sum.nonfinite();
+            source.nonfinite += sum.nonfinite();
+            if let Some(loss) = sum.mean() {
+                source.batches += 1;
+                source.window.push(loss, history_length);
+                if source.window.is_complete(history_length) {
+                    self.stale.push(*slot);
+                }
+            }
+        }
+    }
+
+    /// Compares the sources of the batch with the others, all with the weights from before the
+    /// step and the histories from after it, and moves their unreliability.
+    fn judge(&mut self) {
+        let Self {
+            config,
+            step,
+            sources,
+            tree,
+            stale,
+            batch,
+            ..
+        } = self;
+        tree.update(
+            stale
+                .drain(..)
+                .map(|slot| (slot, sources[slot as usize].moments())),
+        );
+        let complete = batch.iter().filter(|entry| {
+            entry.sum.mean().is_some()
+                && sources[entry.slot as usize]
+                    .window
+                    .is_complete(config.history_length)
+        });
+        tree.choose(complete.map(|entry| entry.slot));
+        // The tree keeps the old weights until its next update: all are judged simultaneously.
+        tree.leave_one_out(|slot, others| {
+            if others.mass.is_none() {
+                return;
+            }
+            let source = &mut sources[slot as usize];
+            source.judged += 1;
+            let unreliability = match compare(source.window.mean_and_variance().0, others, config) {
+                Side::Above => {
+                    source.above += 1;
+                    source.first_departure_step.get_or_insert(*step);
+                    source.unreliability.saturating_add(1)
+                }
+                Side::Below => source.unreliability.saturating_sub(1),
+                Side::Undecided => source.unreliability,
+            };
+            if unreliability != source.unreliability {
+                source.set_unreliability(unreliability, config);
+                stale.push(slot);
+            }
+        });
+    }
+
+    /// What each source would be compared with now: prefix and suffix merges, O(S).
+    fn references(&self) -> Vec<Option<Reference>> {
+        let leaves = || {
+            self.sources.values().map(|source| {
+                let complete = source.window.is_complete(self.config.history_length);
+                if complete {
+                    source.moments()
+                } else {
+                    Moments::NONE
+                }
+            })
+        };
+        let mut suffixes: Vec<Moments> = Vec::with_capacity(self.sources.len());
+        let mut after = Moments::NONE;
+        for leaf in leaves().rev() {
+            suffixes.push(after);
+            after = leaf.merge(after);
+        }
+        let mut before = Moments::NONE;
+        let others = leaves()
+            .zip(suffixes.into_iter().rev())
+            .map(|(leaf, after)| {
+                let others = before.merge(after);
+                before = before.merge(leaf);
+                (!others.mass.is_none()).then(|| Reference {
+                    mean: others.mean,
+                    std: libm::sqrt(others.variance),
+                })
+            });
+        others.collect()
+    }
+
+    /// Brings the tree up to date with histories and weights that were set from outside.
+    pub(crate) fn rebuild_tree(&mut self) {
+        let complete = |source: &Source| source.window.is_complete(self.config.history_length);
+        self.tree = Tree::new();
+        self.tree.grow(self.sources.len());
+        self.stale.clear();
+        let slots = 0..self.sources.len() as u32;
+        self.stale
+            .extend(slots.filter(|&slot| complete(&self.sources[slot as usize])));
+    }
+}
+
+/// On which side of the threshold a source lies.
+enum Side {
+    Above,
+    Below,
+    Undecided,
+}
+
+fn compare(mean: f64, others: Moments, config: &LapConfig) -> Side {
+    if config.leniency == f64::INFINITY {
+        return Side::Below;
+    }
+    let std = libm::sqrt(others.variance);
+    let threshold = others.mean + config.leniency * std;
+    match config.ties {
+        Ties::Package if std <= PACKAGE_NO_SPREAD => Side::Undecided,
+        Ties::Package if mean >= threshold => Side::Above,
+        Ties::Paper if mean > threshold => Side::Above,
+        _ => Side::Below,
+    }
+}

@@ -1,0 +1,108 @@
+//! What is known of a source.
+
+use crate::mass::Mass;
+use crate::moments::Moments;
+use crate::window::Window;
+use crate::{DISCRETE_AMOUNT, LapConfig};
+
+/// What is known of one source.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) unreliability: u64,
+    pub(crate) weight: f64,
+    mass: Mass,
+    pub(crate) window: Window,
+    /// Where this source stands in the open batch.
+    pub(crate) entry: Option<u32>,
+    pub(crate) rows: u64,
+    pub(crate) batches: u64,
+    pub(crate) nonfinite: u64,
+    pub(crate) judged: u64,
+    pub(crate) above: u64,
+    pub(crate) first_departure_step: Option<u64>,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self {
+            unreliability: 0,
+            weight: 1.0,
+            mass: Mass::ONE,
+            window: Window::default(),
+            entry: None,
+            rows: 0,
+            batches: 0,
+            nonfinite: 0,
+            judged: 0,
+            above: 0,
+            first_departure_step: None,
+        }
+    }
+}
+
+impl Source {
+    pub(crate) fn set_unreliability(&mut self, unreliability: u64, config: &LapConfig) {
+        let depression = DISCRETE_AMOUNT * config.depression_strength * unreliability as f64;
+        self.unreliability = unreliability;
+        self.mass = config.weighting.mass(depression);
+        self.weight = config.weighting.weight(depression);
+    }
+
+    pub(crate) fn moments(&self) -> Moments {
+        let (mean, variance) = self.window.mean_and_variance();
+        Moments {
+            mass: self.mass,
+            mean,
+            variance,
+        }
+    }
+}
+
+/// One source of the last step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Present<'a, K> {
+    /// The source.
+    pub source: &'a K,
+    /// The mean of its finite losses in the batch, if there were any.
+    pub loss: Option<f64>,
+    /// C after the step.
+    pub unreliability: u64,
+    /// f(C): what its losses weigh in this step.
+    pub weight: f64,
+}
+
+/// What a source was last compared with: the others with complete histories, weighted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reference {
+    /// The weighted mean of the others' losses.
+    pub mean: f64,
+    /// Their weighted population standard deviation.
+    pub std: f64,
+}
+
+/// Where a source stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SourceStatus<'a, K> {
+    /// The source.
+    pub source: &'a K,
+    /// Samples seen, those with a loss that is not finite included.
+    pub rows: u64,
+    /// Batches in which it had a finite loss.
+    pub batches: u64,
+    /// C.
+    pub unreliability: u64,
+    /// f(C).
+    pub weight: f64,
+    /// The mean of its losses over the history, if it has any.
+    pub mean_loss: Option<f64>,
+    /// The others with complete histories, as of now, if there are any.
+    pub reference: Option<Reference>,
+    /// Losses that were NaN or infinite.
+    pub nonfinite: u64,
+    /// Steps in which it was compared with the others.
+    pub judged: u64,
+    /// How many of these found it above the threshold.
+    pub above: u64,
+    /// The first of these.
+    pub first_departure_step: Option<u64>,
+}
