@@ -17,10 +17,9 @@ const PACKAGE_NO_SPREAD: f64 = 1e-8;
 
 /// Loss Adapted Plasticity over sources named by `K` (text, integers, anything hashable).
 ///
-/// One step is one mini-batch. Either all at once, with [`weigh`](Self::weigh) (or
-/// [`scale`](Self::scale), where a batch holds one source only); or loss by loss, with
-/// [`observe`](Self::observe) and [`advance`](Self::advance); or in two halves over many workers,
-/// with [`take_sums`](Self::take_sums) and [`advance_with`](Self::advance_with).
+/// One step is one mini-batch: [`weigh`](Self::weigh) where a batch mixes sources,
+/// [`scale`](Self::scale) where it holds one source only, and [`update`](Self::update) where it is
+/// split over many workers or too large to be held.
 #[derive(Clone, Debug)]
 pub struct Lap<K> {
     pub(crate) config: LapConfig,
@@ -29,9 +28,8 @@ pub struct Lap<K> {
     tree: Tree,
     /// Sources whose leaf in the tree is out of date.
     stale: Vec<u32>,
+    /// What the batch of this step, or of the last one, says about each of its sources.
     batch: Vec<BatchEntry>,
-    /// Whether `batch` belongs to a step that is over.
-    over: bool,
     /// Which source each sample of the batch in `weigh` belongs to, and what it weighs.
     slots: Vec<u32>,
     weights: Vec<f64>,
@@ -57,7 +55,6 @@ impl<K: Hash + Eq> Lap<K> {
             tree: Tree::new(),
             stale: Vec::new(),
             batch: Vec::new(),
-            over: false,
             slots: Vec::new(),
             weights: Vec::new(),
         })
@@ -92,11 +89,9 @@ impl<K: Hash + Eq> Lap<K> {
     {
         let sources = sources.into_iter();
         if losses.len() != sources.len() {
-            return Err(LapError::Unpaired {
-                losses: losses.len(),
-                sources: sources.len(),
-            });
+            return Err(LapError::Unpaired { losses: losses.len(), sources: sources.len() });
         }
+        self.start_batch();
         self.slots.clear();
         for (&loss, source) in losses.iter().zip(sources) {
             let slot = self.enter(source)?;
@@ -107,11 +102,7 @@ impl<K: Hash + Eq> Lap<K> {
         self.weights.clear();
         for (&loss, &slot) in losses.iter().zip(&self.slots) {
             let finite = loss.into().is_finite();
-            let weight = if finite {
-                self.sources[slot as usize].weight
-            } else {
-                0.0
-            };
+            let weight = if finite { self.sources[slot as usize].weight } else { 0.0 };
             self.weights.push(weight);
         }
         Ok(&self.weights)
@@ -130,76 +121,33 @@ impl<K: Hash + Eq> Lap<K> {
         L: Copy + Into<f64>,
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
+        self.start_batch();
         let slot = self.enter(source)?;
         let sum = self.entry(slot);
         losses.iter().for_each(|&loss| sum.add(loss.into()));
         let usable = sum.finite() > 0;
         self.advance();
-        Ok(if usable {
-            self.sources[slot as usize].weight
-        } else {
-            0.0
-        })
+        Ok(if usable { self.sources[slot as usize].weight } else { 0.0 })
     }
 
-    /// Adds one sample's loss to the batch that [`advance`](Self::advance) will close. For
-    /// batches that are too large to be held, or arrive piecemeal.
+    /// One step with a batch that was summed up beforehand, and possibly elsewhere: the second of
+    /// the two halves of a step.
+    ///
+    /// On many machines, each worker sums up its part of the batch ([`BatchSums`]), the parts are
+    /// merged in the order of the ranks, and each worker calls this with the result. All end in the
+    /// same state, that of one worker with the whole batch; [`weight`](Self::weight) then tells
+    /// what the local samples weigh.
     ///
     /// # Errors
     /// Where there are too many sources.
-    pub fn observe<Q>(&mut self, source: &Q, loss: f64) -> Result<(), LapError>
-    where
-        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
-    {
-        let slot = self.enter(source)?;
-        self.entry(slot).add(loss);
-        Ok(())
-    }
-
-    /// Closes the batch: one step of the rule with all that was observed since the last one.
-    /// [`present`](Self::present) tells what came of it.
-    pub fn advance(&mut self) {
-        self.start_batch_if_over();
-        self.remember();
-        if self.step >= self.config.warmup {
-            self.judge();
-        }
-        self.step += 1;
-        self.over = true;
-    }
-
-    /// Hands over what was observed since the last step instead of making the step: the first
-    /// half, on each of many workers. Merge the sums of all workers, then call
-    /// [`advance_with`](Self::advance_with) on each.
-    pub fn take_sums(&mut self) -> BatchSums<K>
+    pub fn update(&mut self, sums: &BatchSums<K>) -> Result<(), LapError>
     where
         K: Clone,
     {
-        self.start_batch_if_over();
-        let mut sums = BatchSums::new();
-        for entry in &self.batch {
-            if let Some((source, _)) = self.sources.get_index(entry.slot as usize) {
-                sums.insert(source.clone(), entry.sum);
-            }
-        }
-        self.over = true;
-        self.start_batch_if_over();
-        sums
-    }
-
-    /// The second half: one step with the merged sums of all workers. Every worker that is given
-    /// the same sums ends in the same state, that of one worker with the whole batch. Then
-    /// [`weight`](Self::weight) tells what the local samples weigh.
-    ///
-    /// # Errors
-    /// Where there are too many sources.
-    pub fn advance_with(&mut self, sums: &BatchSums<K>) -> Result<(), LapError>
-    where
-        K: Clone,
-    {
+        self.start_batch();
         for (source, sum) in sums.iter() {
             let slot = self.enter(source)?;
-            self.entry(slot).merge(sum);
+            *self.entry(slot) = *sum;
         }
         self.advance();
         Ok(())
@@ -215,12 +163,7 @@ impl<K: Hash + Eq> Lap<K> {
 
     /// The sources of the last step, in order of first appearance in its batch.
     pub fn present(&self) -> impl Iterator<Item = Present<'_, K>> {
-        let batch = if self.over {
-            self.batch.as_slice()
-        } else {
-            &[]
-        };
-        batch.iter().filter_map(|entry| {
+        self.batch.iter().filter_map(|entry| {
             let (source, known) = self.sources.get_index(entry.slot as usize)?;
             Some(Present {
                 source,
@@ -244,35 +187,24 @@ impl<K: Hash + Eq> Lap<K> {
     /// Where every source stands, in order of first appearance.
     pub fn sources(&self) -> impl ExactSizeIterator<Item = SourceStatus<'_, K>> {
         let references = self.references();
-        self.sources
-            .iter()
-            .zip(references)
-            .map(|((source, known), reference)| SourceStatus {
-                source,
-                rows: known.rows,
-                batches: known.batches,
-                unreliability: known.unreliability,
-                weight: known.weight,
-                mean_loss: known
-                    .window
-                    .len()
-                    .gt(&0)
-                    .then(|| known.window.mean_and_variance().0),
-                reference,
-                nonfinite: known.nonfinite,
-                judged: known.judged,
-                above: known.above,
-                first_departure_step: known.first_departure_step,
-            })
+        self.sources.iter().zip(references).map(|((source, known), reference)| SourceStatus {
+            source,
+            rows: known.rows,
+            batches: known.batches,
+            unreliability: known.unreliability,
+            weight: known.weight,
+            mean_loss: known.window.len().gt(&0).then(|| known.window.mean_and_variance().0),
+            reference,
+            nonfinite: known.nonfinite,
+            judged: known.judged,
+            above: known.above,
+            first_departure_step: known.first_departure_step,
+        })
     }
 
-    /// Forgets the last batch, once a new one begins.
-    fn start_batch_if_over(&mut self) {
-        if self.over {
-            for entry in self.batch.drain(..) {
-                self.sources[entry.slot as usize].entry = None;
-            }
-            self.over = false;
+    fn start_batch(&mut self) {
+        for entry in self.batch.drain(..) {
+            self.sources[entry.slot as usize].entry = None;
         }
     }
 
@@ -281,17 +213,13 @@ impl<K: Hash + Eq> Lap<K> {
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
-        self.start_batch_if_over();
         let slot = match self.sources.get_index_of(source) {
             Some(slot) => slot,
             None if self.sources.len() == u32::MAX as usize => {
                 return Err(LapError::TooManySources);
             }
             None => {
-                let slot = self
-                    .sources
-                    .insert_full(source.to_owned(), Source::default())
-                    .0;
+                let slot = self.sources.insert_full(source.to_owned(), Source::default()).0;
                 self.tree.grow(slot + 1);
                 slot
             }
@@ -299,16 +227,22 @@ impl<K: Hash + Eq> Lap<K> {
         Ok(slot as u32)
     }
 
-    /// The sums of a source in the open batch.
+    /// The sums of a source in the batch.
     fn entry(&mut self, slot: u32) -> &mut SourceSum {
         let at = *self.sources[slot as usize].entry.get_or_insert_with(|| {
-            self.batch.push(BatchEntry {
-                slot,
-                sum: SourceSum::default(),
-            });
+            self.batch.push(BatchEntry { slot, sum: SourceSum::default() });
             self.batch.len() as u32 - 1
         });
         &mut self.batch[at as usize].sum
+    }
+
+    /// The step itself, once the batch is summed up.
+    fn advance(&mut self) {
+        self.remember();
+        if self.step >= self.config.warmup {
+            self.judge();
+        }
+        self.step += 1;
     }
 
     /// Puts the batch's mean losses into the histories.
@@ -331,25 +265,11 @@ impl<K: Hash + Eq> Lap<K> {
     /// Compares the sources of the batch with the others, all with the weights from before the
     /// step and the histories from after it, and moves their unreliability.
     fn judge(&mut self) {
-        let Self {
-            config,
-            step,
-            sources,
-            tree,
-            stale,
-            batch,
-            ..
-        } = self;
-        tree.update(
-            stale
-                .drain(..)
-                .map(|slot| (slot, sources[slot as usize].moments())),
-        );
+        let Self { config, step, sources, tree, stale, batch, .. } = self;
+        tree.update(stale.drain(..).map(|slot| (slot, sources[slot as usize].moments())));
         let complete = batch.iter().filter(|entry| {
             entry.sum.mean().is_some()
-                && sources[entry.slot as usize]
-                    .window
-                    .is_complete(config.history_length)
+                && sources[entry.slot as usize].window.is_complete(config.history_length)
         });
         tree.choose(complete.map(|entry| entry.slot));
         // The tree keeps the old weights until its next update: all are judged simultaneously.
@@ -380,11 +300,7 @@ impl<K: Hash + Eq> Lap<K> {
         let leaves = || {
             self.sources.values().map(|source| {
                 let complete = source.window.is_complete(self.config.history_length);
-                if complete {
-                    source.moments()
-                } else {
-                    Moments::NONE
-                }
+                if complete { source.moments() } else { Moments::NONE }
             })
         };
         let mut suffixes: Vec<Moments> = Vec::with_capacity(self.sources.len());
@@ -394,16 +310,12 @@ impl<K: Hash + Eq> Lap<K> {
             after = leaf.merge(after);
         }
         let mut before = Moments::NONE;
-        let others = leaves()
-            .zip(suffixes.into_iter().rev())
-            .map(|(leaf, after)| {
-                let others = before.merge(after);
-                before = before.merge(leaf);
-                (!others.mass.is_none()).then(|| Reference {
-                    mean: others.mean,
-                    std: libm::sqrt(others.variance),
-                })
-            });
+        let others = leaves().zip(suffixes.into_iter().rev()).map(|(leaf, after)| {
+            let others = before.merge(after);
+            before = before.merge(leaf);
+            (!others.mass.is_none())
+                .then(|| Reference { mean: others.mean, std: libm::sqrt(others.variance) })
+        });
         others.collect()
     }
 
@@ -414,8 +326,7 @@ impl<K: Hash + Eq> Lap<K> {
         self.tree.grow(self.sources.len());
         self.stale.clear();
         let slots = 0..self.sources.len() as u32;
-        self.stale
-            .extend(slots.filter(|&slot| complete(&self.sources[slot as usize])));
+        self.stale.extend(slots.filter(|&slot| complete(&self.sources[slot as usize])));
     }
 }
 

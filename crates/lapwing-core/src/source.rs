@@ -12,7 +12,7 @@ pub(crate) struct Source {
     pub(crate) weight: f64,
     mass: Mass,
     pub(crate) window: Window,
-    /// Where this source stands in the open batch.
+    /// Where this source stands in the batch.
     pub(crate) entry: Option<u32>,
     pub(crate) rows: u64,
     pub(crate) batches: u64,
@@ -50,11 +50,7 @@ impl Source {
 
     pub(crate) fn moments(&self) -> Moments {
         let (mean, variance) = self.window.mean_and_variance();
-        Moments {
-            mass: self.mass,
-            mean,
-            variance,
-        }
+        Moments { mass: self.mass, mean, variance }
     }
 }
 

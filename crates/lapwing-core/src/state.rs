@@ -86,16 +86,12 @@ impl<K> State<K> {
             above: 0,
             first_departure_step: None,
         });
-        Self {
-            step: 0,
-            sources: sources.collect(),
-            ..self
-        }
+        Self { step: 0, sources: sources.collect(), ..self }
     }
 }
 
 impl<K: Hash + Eq> Lap<K> {
-    /// The state as it is between two steps. Losses observed since the last step are not in it.
+    /// The state as it is between two steps.
     pub fn state(&self) -> State<K>
     where
         K: Clone,
@@ -133,10 +129,7 @@ impl<K: Hash + Eq> Lap<K> {
     pub fn load(&mut self, state: State<K>) -> Result<(), LapError> {
         let refuse = |why| Err(LapError::State(why));
         if state.version != STATE_VERSION {
-            return refuse(format!(
-                "it is of version {}, not {STATE_VERSION}",
-                state.version
-            ));
+            return refuse(format!("it is of version {}, not {STATE_VERSION}", state.version));
         }
         let length = self.config.history_length;
         let empty = state.sources.iter().all(|source| source.window.is_empty());
@@ -153,14 +146,10 @@ impl<K: Hash + Eq> Lap<K> {
         for (at, saved) in state.sources.into_iter().enumerate() {
             let usable = |loss: &f64| loss.abs() <= LARGEST_LOSS;
             if !saved.window.iter().all(usable) {
-                return refuse(format!(
-                    "source {at} has a loss in its history that is not finite"
-                ));
+                return refuse(format!("source {at} has a loss in its history that is not finite"));
             }
             let Some(window) = Window::restore(saved.window, saved.cursor, length) else {
-                return refuse(format!(
-                    "the history of source {at} does not fit its cursor"
-                ));
+                return refuse(format!("the history of source {at} does not fit its cursor"));
             };
             let mut known = Source::default();
             known.set_unreliability(saved.unreliability, &self.config);

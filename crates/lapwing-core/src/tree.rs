@@ -22,11 +22,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn new() -> Self {
-        Self {
-            nodes: vec![Moments::NONE; 2],
-            walks: vec![0; 2],
-            walk: 0,
-        }
+        Self { nodes: vec![Moments::NONE; 2], walks: vec![0; 2], walk: 0 }
     }
 
     fn leaves(&self) -> usize {
@@ -164,16 +160,8 @@ mod tests {
     fn nothing_is_lost_when_the_one_left_out_holds_all_the_weight() {
         let mut tree = Tree::new();
         tree.grow(3);
-        let weightless = |mean| Moments {
-            mass: Mass::exp(-1e5),
-            mean,
-            variance: 0.0,
-        };
-        let heavy = Moments {
-            mass: Mass::ONE,
-            mean: 1e9,
-            variance: 1e18,
-        };
+        let weightless = |mean| Moments { mass: Mass::exp(-1e5), mean, variance: 0.0 };
+        let heavy = Moments { mass: Mass::ONE, mean: 1e9, variance: 1e18 };
         tree.update([(0, weightless(1.0)), (1, heavy), (2, weightless(3.0))].into_iter());
         tree.choose([1].into_iter());
         tree.leave_one_out(|_, others| {

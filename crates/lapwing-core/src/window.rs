@@ -13,17 +13,11 @@ impl Spread {
     /// With one loss more, `count` of them in all (Welford's update).
     fn with(self, loss: f64, count: usize) -> Self {
         if count == 1 {
-            return Self {
-                mean: loss,
-                squares: 0.0,
-            };
+            return Self { mean: loss, squares: 0.0 };
         }
         let difference = loss - self.mean;
         let mean = self.mean + difference / count as f64;
-        Self {
-            mean,
-            squares: self.squares + difference * (loss - mean),
-        }
+        Self { mean, squares: self.squares + difference * (loss - mean) }
     }
 }
 
@@ -132,12 +126,7 @@ impl Window {
         for (at, &loss) in losses[..cursor].iter().enumerate() {
             newer = newer.with(loss, at + 1);
         }
-        let mut window = Self {
-            losses,
-            suffixes: Vec::new(),
-            cursor,
-            newer,
-        };
+        let mut window = Self { losses, suffixes: Vec::new(), cursor, newer };
         if cursor < count {
             window.suffixes.resize(count, Spread::default());
             window.fill_suffixes(cursor);
@@ -154,10 +143,7 @@ mod tests {
     fn two_pass(losses: &[f64]) -> (f64, f64) {
         let n = losses.len() as f64;
         let mean = losses.iter().sum::<f64>() / n;
-        (
-            mean,
-            losses.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n,
-        )
+        (mean, losses.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n)
     }
 
     proptest! {
