@@ -40,15 +40,16 @@ impl Mass {
         self.mantissa == 0.0
     }
 
-    /// The nearest f64, but never 0.
+    /// The nearest f64: the smallest normal one for anything below it, 0 for the last resort.
     pub(crate) fn to_f64(self) -> f64 {
-        match self.block {
-            0 => self.mantissa,
+        let nearest = match self.block {
+            0 => return self.mantissa,
             -1 => self.mantissa * BLOCK,
             -2 => self.mantissa * BLOCK * BLOCK,
+            _ if self == Self::LAST_RESORT => return 0.0,
             _ => 0.0,
-        }
-        .max(f64::MIN_POSITIVE)
+        };
+        nearest.max(f64::MIN_POSITIVE)
     }
 
     /// Both numbers in units of the larger one's block.

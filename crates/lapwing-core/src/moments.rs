@@ -29,7 +29,8 @@ impl Moments {
         }
         let (ours, theirs, block) = self.mass.align(other.mass);
         let mantissa = ours + theirs;
-        let (ours, theirs) = (ours / mantissa, theirs / mantissa);
+        let per_mass = 1.0 / mantissa;
+        let (ours, theirs) = (ours * per_mass, theirs * per_mass);
         let difference = other.mean - self.mean;
         let mean = if ours >= theirs {
             self.mean + difference * theirs

@@ -41,8 +41,7 @@ impl Weighting {
     /// The weight at a depression of x = 0.005·δ·C. For `TanhSquared` and `Exponential` it is
     /// above 0 for every x: the smallest positive normal f64 stands for anything below it.
     pub fn weight(self, depression: f64) -> f64 {
-        let mass = self.mass(depression);
-        if mass == Mass::LAST_RESORT { 0.0 } else { mass.to_f64() }
+        self.mass(depression).to_f64()
     }
 
     /// The weight with the exponent that f64 lacks, for the statistics.
