@@ -15,9 +15,10 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
+use crate::encoded_rows::EncodedRows;
 use crate::error::DataError;
 use crate::schema::{Kind, Schema, Task};
-use crate::table::{Column, MISSING, Table, Values};
+use crate::table::{MISSING, Table, Values};
 use crate::target::Scale;
 
 /// Version of the saved form.
@@ -26,8 +27,6 @@ const VERSION: u32 = 1;
 const FENCE_QUANTILE: f64 = 0.001;
 /// How much further from the median than that quantile the fence is. A normal value is then within 9 standard deviations.
 const FENCE_FACTOR: f64 = 3.0;
-/// Largest standardised value.
-const LIMIT: f64 = 10.0;
 
 /// When a level is frequent enough for a feature of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -72,7 +71,7 @@ struct SavedEncoder {
 /// How one column is encoded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Encoding {
+pub(crate) enum Encoding {
     Number {
         scale: Scale,
         low: Option<f64>,
@@ -156,31 +155,7 @@ impl Encoder {
 
     /// Finds the columns of a table and prepares to encode its rows.
     pub fn bind<'a>(&'a self, table: &'a Table) -> Result<EncodedRows<'a>, DataError> {
-        let columns = self
-            .schema
-            .features()
-            .zip(&self.columns)
-            .map(|(schema, encoding)| {
-                let column =
-                    table
-                        .column(&schema.name)
-                        .ok_or_else(|| DataError::MissingColumn {
-                            path: table.path().to_owned(),
-                            column: schema.name.clone(),
-                            available: table
-                                .columns()
-                                .iter()
-                                .map(|column| column.name().to_owned())
-                                .collect(),
-                        })?;
-                encoding.bind(column)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(EncodedRows {
-            columns,
-            width: self.width(),
-            len: table.len(),
-        })
+        EncodedRows::new(self.schema.features().zip(&self.columns), table)
     }
 
     /// Writes the encoding of the rows, one after the other. For many batches [`bind`](Self::bind) once instead.
@@ -279,7 +254,7 @@ fn fit_levels(codes: &[u32], names: &[&str], rows: &[u32], config: &EncoderConfi
 }
 
 impl Encoding {
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         match self {
             Self::Number { indicator, .. } => 1 + usize::from(*indicator),
             Self::Levels {
@@ -288,71 +263,6 @@ impl Encoding {
                 missing,
                 ..
             } => levels.len() + usize::from(*other) + usize::from(*missing),
-        }
-    }
-
-    fn bind<'a>(&'a self, column: &'a Column) -> Result<Bound<'a>, DataError> {
-        match (self, column.values()) {
-            (
-                Self::Number {
-                    scale,
-                    low,
-                    high,
-                    indicator,
-                },
-                Values::Numbers {
-                    values, storage, ..
-                },
-            ) => {
-                let standardised = |value: &f64| (value - scale.mean) / scale.std;
-                Ok(Bound::Number {
-                    values,
-                    shift: storage.offset - scale.mean,
-                    factor: 1.0 / scale.std,
-                    low: low.as_ref().map_or(-LIMIT, standardised).max(-LIMIT),
-                    high: high.as_ref().map_or(LIMIT, standardised).min(LIMIT),
-                    indicator: *indicator,
-                })
-            }
-            (
-                Self::Levels {
-                    levels,
-                    other,
-                    missing,
-                    shares,
-                },
-                Values::Codes {
-                    codes,
-                    levels: table_levels,
-                },
-            ) => {
-                let other_feature = other.then_some(levels.len());
-                let features = table_levels
-                    .iter()
-                    .map(|name| {
-                        levels
-                            .binary_search_by(|level| level.as_str().cmp(name))
-                            .ok()
-                            .or(other_feature)
-                    })
-                    .map(|feature| feature.map_or(NEUTRAL, |feature| feature as u32))
-                    .collect();
-                Ok(Bound::Levels {
-                    codes,
-                    features,
-                    other: other_feature.map_or(NEUTRAL, |feature| feature as u32),
-                    missing: if *missing {
-                        (levels.len() + usize::from(*other)) as u32
-                    } else {
-                        NEUTRAL
-                    },
-                    shares,
-                })
-            }
-            _ => Err(DataError::EncoderInvalid(format!(
-                "column {:?} was read as another type than the one it is encoded as",
-                column.name()
-            ))),
         }
     }
 
@@ -440,121 +350,5 @@ impl TryFrom<SavedEncoder> for Encoder {
             columns,
             target,
         })
-    }
-}
-
-/// In place of a feature: the value says nothing.
-const NEUTRAL: u32 = u32::MAX;
-
-/// The rows of a table as seen through an encoder.
-#[derive(Debug)]
-pub struct EncodedRows<'a> {
-    columns: Vec<Bound<'a>>,
-    width: usize,
-    len: usize,
-}
-
-#[derive(Debug)]
-enum Bound<'a> {
-    Number {
-        values: &'a [f32],
-        shift: f64,
-        factor: f64,
-        low: f64,
-        high: f64,
-        indicator: bool,
-    },
-    Levels {
-        codes: &'a [u32],
-        features: Vec<u32>,
-        other: u32,
-        missing: u32,
-        shares: &'a [f32],
-    },
-}
-
-impl EncodedRows<'_> {
-    /// Rows in the table.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Features per row.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Writes the encoding of the rows, one after the other.
-    ///
-    /// # Panics
-    /// When `out` does not hold `rows.len()` × width values, or a row is not in the table.
-    pub fn gather(&self, rows: &[u32], out: &mut [f32]) {
-        assert_eq!(out.len(), rows.len() * self.width, "rows times width");
-        if out.is_empty() {
-            return;
-        }
-        let mut start = 0;
-        for column in &self.columns {
-            start += column.gather(rows, out, self.width, start);
-        }
-    }
-}
-
-impl Bound<'_> {
-    /// Writes the features of one column from `start` on and says how many there are.
-    fn gather(&self, rows: &[u32], out: &mut [f32], width: usize, start: usize) -> usize {
-        match self {
-            Self::Number {
-                values,
-                shift,
-                factor,
-                low,
-                high,
-                indicator,
-            } => {
-                for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
-                    let value = values[row as usize];
-                    out[start] = if value.is_nan() {
-                        0.0
-                    } else {
-                        ((f64::from(value) + shift) * factor).max(*low).min(*high) as f32
-                    };
-                    if *indicator {
-                        out[start + 1] = f32::from(value.is_nan());
-                    }
-                }
-                1 + usize::from(*indicator)
-            }
-            Self::Levels {
-                codes,
-                features,
-                other,
-                missing,
-                shares,
-            } => {
-                if shares.is_empty() {
-                    return 0;
-                }
-                for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
-                    let out = &mut out[start..start + shares.len()];
-                    let feature = match codes[row as usize] {
-                        MISSING => *missing,
-                        code => *features.get(code as usize).unwrap_or(other),
-                    };
-                    if feature == NEUTRAL {
-                        out.copy_from_slice(shares);
-                    } else {
-                        out.fill(0.0);
-                        out[feature as usize] = 1.0;
-                    }
-                }
-                shares.len()
-            }
-        }
     }
 }

@@ -69,6 +69,10 @@ impl<R: Read> RecordGuard<R> {
     fn follow(&mut self, bytes: &[u8]) -> Result<(), Objection> {
         for &byte in bytes {
             self.record_bytes += 1;
+            // Most bytes: beyond quote, line end, tab and comma, and no semicolon, inside a plain field.
+            if self.state == State::Plain && byte > b',' && byte != b';' {
+                continue;
+            }
             self.state = match (self.state, byte) {
                 (State::Quoted, b'"') => State::QuoteInQuoted,
                 (State::Quoted, _) => State::Quoted,

@@ -11,7 +11,7 @@ use crate::file::{Compression, TableFile};
 
 /// Copies a text table record by record; `edit` sees every record with its data row, counted from 1, and may change it.
 ///
-/// The header, the order and the delimiter stay; fields are quoted where they have to be, lines end in a line feed, a
+/// The header (names trimmed), the order and the delimiter stay; fields are quoted where they have to be, lines end in a line feed, a
 /// byte order mark is dropped. Returns how many rows were copied. The caller decides where the bytes go and discards them
 /// when this fails.
 pub fn rewrite<E: From<DataError>>(

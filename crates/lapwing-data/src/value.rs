@@ -54,7 +54,7 @@ impl Lexicon {
                 && self.missing.iter().any(|token| token == text))
     }
 
-    /// What a value looks like; text around it does not count as white space does not.
+    /// What a value looks like; white space around it does not count.
     pub(crate) fn look<'a>(&self, raw: Raw<'a>) -> Value<'a> {
         match raw {
             Raw::Null => Value::Missing,
@@ -64,7 +64,7 @@ impl Lexicon {
             Raw::Single(number) => finite(f64::from(number)),
             Raw::Double(number) => finite(number),
             Raw::Date(moment) => Value::Date(moment),
-            Raw::Text(text) => self.look_at_text(text.trim()),
+            Raw::Text(text) => self.look_at_text(trimmed(text)),
         }
     }
 
@@ -73,7 +73,7 @@ impl Lexicon {
             return Value::Missing;
         }
         // Only what starts like a number is given to the number parser: it also knows words such as "nan".
-        let digits = text.trim_start_matches(['+', '-']);
+        let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
         match digits.as_bytes().first() {
             Some(b'0'..=b'9' | b'.') => match text.parse::<f64>() {
                 Ok(number) => finite(number),
@@ -93,7 +93,7 @@ impl Lexicon {
     pub(crate) fn text<'a>(&self, raw: Raw<'a>, buffer: &'a mut String) -> Option<&'a str> {
         match raw {
             Raw::Text(text) => {
-                let text = text.trim();
+                let text = trimmed(text);
                 (!self.is_missing(text)).then_some(text)
             }
             raw if self.look(raw) == Value::Missing => None,
@@ -103,6 +103,17 @@ impl Lexicon {
                 Some(buffer)
             }
         }
+    }
+}
+
+/// Without white space at its ends; the common case, none, is told by two bytes.
+fn trimmed(text: &str) -> &str {
+    let is_ink = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
+    let bytes = text.as_bytes();
+    if is_ink(bytes.first()) && is_ink(bytes.last()) {
+        text
+    } else {
+        text.trim()
     }
 }
 
@@ -132,7 +143,7 @@ pub(crate) fn write_raw(raw: Raw<'_>, buffer: &mut String) {
 
 /// Digits only, more than one, the first a zero: a code such as a postal code, not a quantity.
 pub(crate) fn has_leading_zero(text: &str) -> bool {
-    let bytes = text.trim().as_bytes();
+    let bytes = trimmed(text).as_bytes();
     bytes.len() > 1 && bytes[0] == b'0' && bytes.iter().all(u8::is_ascii_digit)
 }
 

@@ -1,4 +1,5 @@
 //! Every kind of bad input is an error or a warning that says where and what.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::io::Write;

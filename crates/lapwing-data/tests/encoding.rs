@@ -1,4 +1,5 @@
 //! Preprocessing against slow oracles, and properties that hold for every table.
+#![allow(clippy::unwrap_used)]
 
 use std::fs;
 

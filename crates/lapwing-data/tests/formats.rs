@@ -1,4 +1,5 @@
 //! The same table in every format gives the same data set.
+#![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -46,7 +47,7 @@ fn shown(dataset: &Dataset) -> Vec<Vec<String>> {
         .table
         .columns()
         .iter()
-        .map(|column| column.name())
+        .map(lapwing_data::Column::name)
         .collect();
     (0..dataset.len() as u32)
         .map(|row| {
@@ -213,8 +214,7 @@ fn parquet_numbers_may_be_sources_and_classes_and_nested_columns_are_ignored() {
     );
     assert_eq!(dataset.schema.classes, ["2", "10"]);
     assert_eq!(shown(&dataset), [["0.5"], [""], [""]]);
-    let mut options = ReadOptions::new("nested", "who");
-    options.target = "nested".into();
+    let options = ReadOptions::new("nested", "who");
     assert!(
         matches!(Dataset::read(&path, &options), Err(DataError::UnsupportedColumn { column, .. }) if column == "nested")
     );
