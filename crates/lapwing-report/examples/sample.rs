@@ -138,11 +138,16 @@ fn reference(courses: &[Course], without: Option<usize>, n: usize) -> (f64, f64)
                 .map(|loss| (weight(course.unreliability), loss))
         })
         .collect();
-    let total: f64 = losses.iter().map(|l| l.0).sum();
-    let mean = losses.iter().map(|(w, loss)| w * loss).sum::<f64>() / total;
-    let variance = losses
+    weighted(&losses)
+}
+
+/// Mean and standard deviation of values that come with weights.
+fn weighted(values: &[(f64, f64)]) -> (f64, f64) {
+    let total: f64 = values.iter().map(|(w, _)| w).sum();
+    let mean = values.iter().map(|(w, x)| w * x).sum::<f64>() / total;
+    let variance = values
         .iter()
-        .map(|(w, loss)| w * (loss - mean).powi(2))
+        .map(|(w, x)| w * (x - mean).powi(2))
         .sum::<f64>()
         / total;
     (mean, variance.sqrt())
@@ -157,7 +162,7 @@ fn source_row(s: usize, courses: &[Course]) -> SourceRow {
     SourceRow {
         source: name.to_owned(),
         verdict: match weight(course.unreliability) {
-            w if w < 0.5 => Verdict::Unreliable,
+            w if w < 0.2 => Verdict::Unreliable,
             w if w < 0.9 => Verdict::Suspect,
             _ => Verdict::Reliable,
         },
@@ -181,58 +186,41 @@ fn source_row(s: usize, courses: &[Course]) -> SourceRow {
 }
 
 fn phases(courses: &[Course]) -> Vec<Phase> {
-    let third = STEPS / 3;
-    let phase = |i: u64, name: &str| {
-        let (first, last) = (i * third + 1, (i + 1) * third);
-        let cut: Vec<Course> = courses
+    let third = (STEPS / 3) as usize;
+    let phase = |(i, name): (usize, &str)| {
+        let steps = i * third..(i + 1) * third;
+        let sources: Vec<(String, f64, Vec<f64>)> = courses
             .iter()
-            .map(|c| Course {
-                points: c.points[first as usize - 1..last as usize].to_vec(),
-                ..Course {
-                    points: vec![],
-                    unreliability: c.points[last as usize - 1].weight,
-                    above: 0,
-                    departed: None,
-                }
+            .zip(SOURCES)
+            .map(|(course, (name, _))| {
+                let points = &course.points[steps.clone()];
+                let weight = points.last().map_or(1.0, |p| p.weight);
+                (
+                    name.to_owned(),
+                    weight,
+                    points.iter().filter_map(|p| p.loss).collect(),
+                )
             })
             .collect();
-        // Here `unreliability` holds the weight itself, so the mean is taken by hand.
-        let weighted: Vec<(f64, f64)> = cut
+        let losses = sources
             .iter()
-            .flat_map(|c| {
-                c.points
-                    .iter()
-                    .filter_map(|p| Some((c.unreliability, p.loss?)))
-            })
-            .collect();
-        let total: f64 = weighted.iter().map(|w| w.0).sum();
-        let mean = weighted.iter().map(|(w, l)| w * l).sum::<f64>() / total;
-        let std = (weighted
-            .iter()
-            .map(|(w, l)| w * (l - mean).powi(2))
-            .sum::<f64>()
-            / total)
-            .sqrt();
+            .flat_map(|(_, weight, losses)| losses.iter().map(|loss| (*weight, *loss)));
+        let (mean, std) = weighted(&losses.collect::<Vec<_>>());
         PhaseLosses {
             name: name.to_owned(),
-            first_step: first,
-            last_step: last,
+            first_step: steps.start as u64 + 1,
+            last_step: steps.end as u64,
             reference_mean: Some(mean),
             threshold: Some(mean + LENIENCY * std),
-            sources: cut
-                .iter()
-                .zip(SOURCES)
-                .map(|(c, (name, _))| {
-                    (
-                        name.to_owned(),
-                        c.unreliability,
-                        c.points.iter().filter_map(|p| p.loss).collect(),
-                    )
-                })
-                .collect(),
+            sources,
         }
     };
-    Phase::count(&[phase(0, "early"), phase(1, "middle"), phase(2, "late")])
+    let phases: Vec<PhaseLosses> = ["early", "middle", "late"]
+        .into_iter()
+        .enumerate()
+        .map(phase)
+        .collect();
+    Phase::count(&phases)
 }
 
 fn evidence(s: usize, random: &mut Random) -> Evidence {
@@ -287,7 +275,7 @@ fn epochs(random: &mut Random) -> Vec<EpochMetric> {
                     split: split.into(),
                     metric: metric.into(),
                     value: Some(value),
-                })
+                });
             };
             line("loss", loss + 0.01 * random.normal());
             line("accuracy", accuracy + 0.004 * random.normal());

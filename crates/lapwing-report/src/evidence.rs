@@ -133,7 +133,7 @@ impl Residuals {
             .map(|(given, predicted)| given - predicted)
             .collect();
         let reliable: Vec<f64> = reliable.iter().copied().filter(|r| r.is_finite()).collect();
-        let range = inner_range([own.as_slice(), &reliable].concat(), 0.005);
+        let range = inner_range([own.as_slice(), &reliable].concat());
         let (low, high) = range.unwrap_or((-1.0, 1.0));
         let (mean, std) = mean_and_std(&own).unzip();
         let (reliable_mean, reliable_std) = mean_and_std(&reliable).unzip();

@@ -52,6 +52,8 @@ pub(crate) struct Picture {
     pub(crate) rule: Option<Tick>,
     /// Whether values above the axis were drawn at its edge, and where that is.
     pub(crate) clipped_at: Option<f64>,
+    #[serde(skip)]
+    x: Scale,
 }
 
 #[derive(Debug, Serialize)]
@@ -71,47 +73,33 @@ pub(crate) fn draw(
     thin: Thin,
     range: Range,
 ) -> Option<Picture> {
-    let lines: Vec<(Line, Vec<(f64, Option<f64>)>)> = lines
+    let mut lines: Vec<Line> = lines
         .into_iter()
-        .map(|line| {
-            let points = thinned(&line.points, thin);
-            (line, points)
+        .map(|line| Line {
+            points: thinned(&line.points, thin),
+            ..line
         })
-        .filter(|(_, points)| points.iter().any(|(_, y)| y.is_some()))
         .collect();
-    let values = || {
-        lines
-            .iter()
-            .flat_map(|(_, points)| points.iter().filter_map(|(_, y)| *y))
-    };
-    let x = Scale::over(
-        lines
-            .iter()
-            .flat_map(|(_, points)| points.iter().map(|(x, _)| *x)),
-    )?;
+    lines.retain(|line| line.points.iter().any(|(_, y)| y.is_some()));
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let x = Scale::over(points().map(|(x, _)| *x))?.begun_at_zero();
     let (y, clipped_at) = match range {
         Range::Share => (Scale::new(0.0, 1.0), None),
-        Range::Values => value_axis(values().collect())?,
+        Range::Values => value_axis(points().filter_map(|(_, y)| *y).collect())?,
     };
 
-    let ends: Vec<Option<f64>> = lines
-        .iter()
-        .map(|(line, points)| {
-            let last = points.iter().rev().find_map(|(_, y)| *y)?;
-            (!line.class.is_empty()).then(|| 1.0 - y.share(last))
-        })
-        .collect();
-    let labels = spread(&ends);
-    let drawn = lines
-        .into_iter()
-        .zip(labels)
-        .map(|((line, points), label)| Drawn {
-            class: line.class,
-            label: line.label,
-            title: line.title,
-            path: path(&points, x, y),
-            label_at: label.map(at),
-        });
+    let end = |line: &Line| {
+        let last = line.points.iter().rev().find_map(|(_, y)| *y)?;
+        (!line.class.is_empty()).then(|| 1.0 - y.share(last))
+    };
+    let labels = spread(&lines.iter().map(end).collect::<Vec<_>>());
+    let drawn = lines.into_iter().zip(labels).map(|(line, label)| Drawn {
+        path: path(&line.points, x, y),
+        class: line.class,
+        label: line.label,
+        title: line.title,
+        label_at: label.map(at),
+    });
     Some(Picture {
         description,
         x_title: titles.0.to_owned(),
@@ -121,19 +109,19 @@ pub(crate) fn draw(
         lines: drawn.collect(),
         rule: None,
         clipped_at,
+        x,
     })
 }
 
 impl Picture {
-    /// Adds a vertical rule at a place of the horizontal axis that runs from `low` to `high`.
-    pub(crate) fn with_rule(mut self, low: f64, high: f64, place: f64, text: &str) -> Self {
-        let x = Scale::new(low, high);
-        if x.holds(place) {
-            self.rule = Some(Tick {
-                at: at(x.share(place)),
+    /// Adds a vertical rule with a word to it, where the horizontal axis reaches that far.
+    pub(crate) fn with_rule(mut self, place: Option<f64>, text: &str) -> Self {
+        self.rule = place
+            .filter(|place| self.x.holds(*place))
+            .map(|place| Tick {
+                at: at(self.x.share(place)),
                 text: text.to_owned(),
             });
-        }
         self
     }
 }
@@ -317,6 +305,16 @@ mod tests {
         });
         let picture = drawn(points.collect()).unwrap();
         assert_eq!(picture.clipped_at, Some(3.0));
+    }
+
+    #[test]
+    fn a_rule_stands_within_the_axis_or_not_at_all() {
+        let picture = || drawn(vec![(1.0, Some(0.0)), (5.0, Some(1.0))]).unwrap();
+        assert_eq!(
+            picture().with_rule(Some(2.0), "kept").rule.unwrap().at,
+            "25%"
+        );
+        assert!(picture().with_rule(Some(6.0), "kept").rule.is_none());
     }
 
     #[test]

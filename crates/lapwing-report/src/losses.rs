@@ -35,14 +35,19 @@ impl Histogram {
     }
 }
 
-/// The range that holds the finite values but for the `tail` outermost of them on either side, as a share.
-pub(crate) fn inner_range(mut values: Vec<f64>, tail: f64) -> Option<(f64, f64)> {
+/// Range of the finite values but for the outermost thousandth on either side, which would flatten all the rest.
+pub(crate) fn inner_range(mut values: Vec<f64>) -> Option<(f64, f64)> {
     values.retain(|v| v.is_finite());
     values.sort_by(f64::total_cmp);
-    let last = values.len().checked_sub(1)?;
-    let low = values[(last as f64 * tail).floor() as usize];
-    let high = values[(last as f64 * (1.0 - tail)).ceil() as usize];
-    Some((low, high))
+    let left_out = if values.len() < 20 {
+        0
+    } else {
+        values.len().div_ceil(1000)
+    };
+    Some((
+        *values.get(left_out)?,
+        *values.get(values.len() - 1 - left_out)?,
+    ))
 }
 
 /// The losses of all sources in one stretch of training, such as its first third.
@@ -93,8 +98,7 @@ pub struct PhaseLosses {
 }
 
 impl Phase {
-    /// Counts the losses of several phases over one range, so that the pictures can be compared.
-    /// The range leaves out the extreme half per cent on either side, which would flatten all the rest.
+    /// Counts the losses of several phases over one range, so that they can be compared.
     pub fn count(phases: &[PhaseLosses]) -> Vec<Phase> {
         let lines = phases
             .iter()
@@ -104,7 +108,7 @@ impl Phase {
                 .iter()
                 .flat_map(|(_, _, losses)| losses.iter().copied())
         });
-        let (low, high) = inner_range(losses.collect(), 0.005).unwrap_or((0.0, 1.0));
+        let (low, high) = inner_range(losses.collect()).unwrap_or((0.0, 1.0));
         let high = lines.filter(|v| v.is_finite()).fold(high, f64::max);
         phases
             .iter()

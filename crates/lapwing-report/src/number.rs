@@ -60,7 +60,7 @@ pub(crate) fn value(x: f64) -> String {
     let size = x.abs();
     if !x.is_finite() || size == 0.0 {
         fixed(x, 0)
-    } else if size >= 999_999.5 || size < 0.0005 {
+    } else if !(0.0005..999_999.5).contains(&size) {
         scientific(x)
     } else if size >= 99.9995 {
         fixed(x, if size >= 999.95 { 0 } else { 1 })
@@ -115,7 +115,7 @@ pub(crate) fn percent(share: f64) -> String {
         return fixed(p, 0);
     } else if p > 0.0 && p < 0.05 {
         "<0.1".to_owned()
-    } else if p >= 99.5 && p < 100.0 {
+    } else if (99.5..100.0).contains(&p) {
         if p < 99.95 {
             fixed(p, 1)
         } else {
@@ -127,6 +127,27 @@ pub(crate) fn percent(share: f64) -> String {
         fixed(p, 1)
     };
     format!("{text}{NARROW}%")
+}
+
+/// The probability of a prediction, to a tenth of a per cent, and never `100 %` for less than certainty.
+pub(crate) fn probability(p: f64) -> String {
+    let all_but = (0.9995..1.0).contains(&p);
+    if all_but || !p.is_finite() {
+        percent(p)
+    } else {
+        format!("{}{NARROW}%", fixed(p * 100.0, 1))
+    }
+}
+
+/// Two shares as one range: `47–53 %`.
+pub(crate) fn percent_range(low: f64, high: f64) -> String {
+    let (low, high) = (percent(low), percent(high));
+    let low = if high.ends_with('%') {
+        low.trim_end_matches(['%', NARROW])
+    } else {
+        low.as_str()
+    };
+    format!("{low}–{high}")
 }
 
 /// What a metric of `metrics.csv` is called in a sentence, and whether it is a share.
@@ -189,6 +210,20 @@ mod tests {
         assert_eq!(percent(0.99999), ">99.9\u{202F}%");
         assert_eq!(percent(1.0), "100\u{202F}%");
         assert_eq!(percent(f64::NAN), "not finite");
+    }
+
+    #[test]
+    fn a_sure_prediction_is_not_a_certain_one() {
+        assert_eq!(probability(0.99), "99.0\u{202F}%");
+        assert_eq!(probability(0.99999), ">99.9\u{202F}%");
+        assert_eq!(probability(1.0), "100.0\u{202F}%");
+        assert_eq!(probability(f64::NAN), "not finite");
+    }
+
+    #[test]
+    fn a_range_of_percentages_has_one_unit() {
+        assert_eq!(percent_range(0.013, 0.47), "1.3–47\u{202F}%");
+        assert_eq!(percent_range(0.5, f64::NAN), "50\u{202F}%–not finite");
     }
 
     #[test]

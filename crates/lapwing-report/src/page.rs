@@ -22,7 +22,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("script.js", include_str!("page/script.js")),
 ];
 /// SHA-256 of the style sheet and the script, by which the page's policy allows them. A test says what they should be.
-const STYLE_HASH: &str = "511Qxp2fNitTHDKfwXLmxd0vk+NRH/IycAf9MevU3hY=";
+const STYLE_HASH: &str = "arGxnYB8m0VKL04z5CJ5BfokonoHob2NvYKM+aiLHxQ=";
 const SCRIPT_HASH: &str = "bZ5SRURHnbqfFgq/MX+LZJbQd7SfEY+om90Ss4RucKo=";
 
 /// Sources with a colour of their own; there are as many colours that everybody can tell apart.
@@ -408,7 +408,7 @@ impl SourceView {
         });
         let interval = row
             .label_error
-            .map(|e| format!("{}–{}", number::percent(e.low), number::percent(e.high)));
+            .map(|e| number::percent_range(e.low, e.high));
         Self {
             class,
             full: in_full(&row.source, &name),
@@ -490,7 +490,7 @@ impl EvidenceView {
                     predicted: name::short(&row.predicted),
                     probability: row
                         .probability
-                        .map_or_else(|| number::NONE.to_owned(), number::percent),
+                        .map_or_else(|| number::NONE.to_owned(), number::probability),
                     loss: row
                         .loss
                         .map_or_else(|| number::NONE.to_owned(), number::value),
@@ -513,9 +513,6 @@ fn curves(epochs: &[EpochMetric], best: Option<u64>) -> Vec<Picture> {
     let mut metrics = distinct(epochs.iter().map(|e| e.metric.as_str()));
     metrics.sort_by_key(|metric| *metric != "loss");
     let splits = distinct(epochs.iter().map(|e| e.split.as_str()));
-    let (first, last) = epochs.iter().fold((u64::MAX, 0), |(low, high), e| {
-        (low.min(e.epoch), high.max(e.epoch))
-    });
     let picture = |metric: &&str| {
         let lines = splits.iter().take(COLOURS).enumerate().map(|(i, split)| {
             let own = epochs
@@ -545,10 +542,7 @@ fn curves(epochs: &[EpochMetric], best: Option<u64>) -> Vec<Picture> {
             Thin::Last,
             Range::Values,
         )?;
-        Some(match best {
-            Some(best) => drawn.with_rule(first as f64, last as f64, best as f64, "kept"),
-            None => drawn,
-        })
+        Some(drawn.with_rule(best.map(|epoch| epoch as f64), "kept"))
     };
     metrics.iter().take(COLOURS).filter_map(picture).collect()
 }

@@ -66,6 +66,15 @@ impl Scale {
         }
     }
 
+    /// The axis begun at zero where it begins just above, as steps do.
+    pub(crate) fn begun_at_zero(self) -> Self {
+        if self.low > 0.0 && self.low < 0.02 * self.high {
+            Self { low: 0.0, ..self }
+        } else {
+            self
+        }
+    }
+
     pub(crate) fn high(self) -> f64 {
         self.high
     }
@@ -208,6 +217,15 @@ mod tests {
             );
         }
         assert_eq!(Scale::new(2.0, 2.0).share(2.0), 0.5);
+    }
+
+    #[test]
+    fn steps_are_counted_begun_at_zero_and_few_epochs_from_one() {
+        assert_eq!(
+            Scale::new(1.0, 2000.0).begun_at_zero(),
+            Scale::new(0.0, 2000.0)
+        );
+        assert_eq!(Scale::new(1.0, 10.0).begun_at_zero(), Scale::new(1.0, 10.0));
     }
 
     #[test]
