@@ -26,7 +26,10 @@
       const difference = column === 0 ? names.compare(a.key, b.key) : a.key - b.key;
       return sign * difference || a.place - b.place;
     });
+    // Moved outside the page, because each row moved inside it would cost a look at all the others.
+    body.remove();
     body.append(...rows.map(({ row }) => row));
+    table.append(body);
     heads.forEach((other) => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", order);
   };
