@@ -37,6 +37,9 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
         return "not finite".to_owned();
     }
+    if value.abs() >= 1e15 {
+        return scientific(value);
+    }
     let text = format!("{:.decimals$}", value.abs());
     let (whole, fraction) = text
         .split_once('.')
@@ -85,6 +88,14 @@ pub(crate) fn plain(x: f64) -> String {
     } else {
         value(x)
     }
+}
+
+/// A round value beside an axis, in as little room as possible: `5×10⁹`.
+pub(crate) fn tick_power(x: f64) -> String {
+    scientific(x)
+        .replace(NARROW, "")
+        .replace(".00×", "×")
+        .replace("0×", "×")
 }
 
 fn scientific(x: f64) -> String {
@@ -230,6 +241,14 @@ mod tests {
     fn a_rounded_negative_zero_has_no_sign() {
         assert_eq!(fixed(-0.0001, 2), "0.00");
         assert_eq!(fixed(-1_234.5, 1), "−1,234.5");
+        assert_eq!(fixed(1e308, 2), "1.00\u{202F}×\u{202F}10³⁰⁸");
+    }
+
+    #[test]
+    fn powers_beside_an_axis_are_short() {
+        assert_eq!(tick_power(5e9), "5×10⁹");
+        assert_eq!(tick_power(-2.5e-7), "−2.5×10⁻⁷");
+        assert_eq!(tick_power(1e10), "1×10¹⁰");
     }
 
     #[test]

@@ -22,7 +22,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("script.js", include_str!("page/script.js")),
 ];
 /// SHA-256 of the style sheet and the script, by which the page's policy allows them. A test says what they should be.
-const STYLE_HASH: &str = "qHZRs+AdN44Xz1jEQxFKrNLdTNCv1io+uszAtS4LbIU=";
+const STYLE_HASH: &str = "c6Cwidn5SxpbLccHktCxZEv04u2NAYfHunMOJ5Y/TGA=";
 const SCRIPT_HASH: &str = "X3AFAPfK4X8SBfO3RK6HRVKizANNRr1AqB8Z9A+bySw=";
 
 /// Sources with a colour of their own; there are as many colours that everybody can tell apart.
@@ -49,6 +49,8 @@ struct Page<'a> {
     verdicts: Vec<VerdictCount>,
     sources: Vec<SourceView>,
     table_limit: usize,
+    source_count: String,
+    any_flagged: bool,
     source_column: String,
     history_length: String,
     leniency: String,
@@ -243,6 +245,8 @@ impl Page<'_> {
                 })
                 .collect(),
             table_limit: TABLE,
+            source_count: number::count(ranked.len() as u64),
+            any_flagged: ranked.iter().any(|row| row.verdict.is_flagged()),
             source_column: name::short(&report.summary.source_column),
             history_length: number::count(report.summary.history_length),
             leniency: number::plain(report.summary.leniency),

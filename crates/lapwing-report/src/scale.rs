@@ -165,7 +165,7 @@ fn tick_text(value: f64, step: f64) -> String {
         value
     };
     if value != 0.0 && (value.abs() >= 1e6 || step < 1e-4) {
-        return number::value(value);
+        return number::tick_power(value);
     }
     number::fixed(
         value,
