@@ -302,11 +302,11 @@ fn course(row: &SourceRow, out: &mut Vec<String>) {
     });
     match (row.first_departure_step, above) {
         (Some(step), Some(above)) => out.push(format!(
-            "It departed from the others at step {}; {above}.",
+            "It first departed from the others at step {}; {above}.",
             number::count(step)
         )),
         (Some(step), None) => out.push(format!(
-            "It departed from the others at step {}.",
+            "It first departed from the others at step {}.",
             number::count(step)
         )),
         (None, Some(above)) => out.push(format!("I{}.", &above[1..])),
@@ -484,7 +484,7 @@ mod tests {
             ..Default::default()
         };
         let text = findings(&row, &Evidence::default()).join(" ");
-        assert!(text.contains("departed from the others at step 120; its loss was above the threshold in 96\u{202F}%"), "{text}");
+        assert!(text.contains("first departed from the others at step 120; its loss was above the threshold in 96\u{202F}%"), "{text}");
         assert!(text.contains("3 of its losses were not finite"), "{text}");
     }
 }

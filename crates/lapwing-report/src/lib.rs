@@ -22,6 +22,7 @@
 mod confusion;
 mod distribution;
 mod evidence;
+mod exhibit;
 mod findings;
 mod line;
 mod losses;
@@ -32,6 +33,7 @@ mod report;
 mod scale;
 mod sentences;
 mod source;
+mod table;
 mod warning;
 
 pub use evidence::{Comparison, Confusion, Evidence, Residuals, WorstRow};

@@ -60,6 +60,11 @@ pub(crate) fn short(name: &str) -> String {
     elide(&reveal(name), TABLE)
 }
 
+/// The name in full, without what cannot be seen, where the short form leaves something out.
+pub(crate) fn in_full(source: &str, short: &str) -> Option<String> {
+    Some(reveal(source)).filter(|full| full != short)
+}
+
 /// For labels inside pictures.
 pub(crate) fn label(name: &str) -> String {
     elide(&reveal(name), LABEL)

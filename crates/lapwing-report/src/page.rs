@@ -6,14 +6,12 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
 
-use crate::confusion::Matrix;
-use crate::distribution::{self, Panel, ResidualPicture};
+use crate::distribution::{self, Panel};
+use crate::exhibit::{EvidenceView, shown_evidence};
 use crate::line::{self, Line, Picture, Range, Thin};
 use crate::source::worst_first;
-use crate::{
-    Comparison, EpochMetric, Evidence, Report, ReportError, Ruling, SourceRow, Verdict, findings,
-    name, number, sentences,
-};
+use crate::table::SourceView;
+use crate::{EpochMetric, Report, ReportError, SourceRow, Verdict, name, number, sentences};
 
 const TEMPLATES: [(&str, &str); 4] = [
     ("report.html", include_str!("page/report.html")),
@@ -22,21 +20,15 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("script.js", include_str!("page/script.js")),
 ];
 /// SHA-256 of the style sheet and the script, by which the page's policy allows them. A test says what they should be.
-const STYLE_HASH: &str = "c6Cwidn5SxpbLccHktCxZEv04u2NAYfHunMOJ5Y/TGA=";
+const STYLE_HASH: &str = "lYXwyCbXhtN/ocKjcqkUyMxnk5njbghOsTzaOyhc1wg=";
 const SCRIPT_HASH: &str = "X3AFAPfK4X8SBfO3RK6HRVKizANNRr1AqB8Z9A+bySw=";
 
 /// Sources with a colour of their own; there are as many colours that everybody can tell apart.
 const COLOURS: usize = 7;
 /// Lines drawn in grey behind them.
 const CROWD: usize = 60;
-/// Rows of the table of sources before "show all".
+/// Rows of the table of sources before all are asked for; the style sheet hides those beyond.
 const TABLE: usize = 50;
-/// Flagged sources whose evidence is shown.
-const EVIDENCE: usize = 20;
-/// Worst rows shown per source.
-const WORST_ROWS: usize = 12;
-/// Features shown per row.
-const FEATURES: usize = 6;
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -54,6 +46,7 @@ struct Page<'a> {
     source_column: String,
     history_length: String,
     leniency: String,
+    depression_strength: String,
     crowd_note: Option<String>,
     weights: Option<Picture>,
     losses: Option<Picture>,
@@ -71,82 +64,6 @@ struct Page<'a> {
 struct VerdictCount {
     word: &'static str,
     count: String,
-}
-
-/// A cell of the table: what is shown, and what it is sorted by (nothing when there is no value).
-#[derive(Serialize)]
-struct Cell {
-    text: String,
-    key: Option<f64>,
-}
-
-impl Cell {
-    fn count(n: u64) -> Self {
-        Self {
-            text: number::count(n),
-            key: Some(n as f64),
-        }
-    }
-
-    fn of(value: Option<f64>, text: impl Fn(f64) -> String) -> Self {
-        let key = value.filter(|v| v.is_finite());
-        Self {
-            text: value.map_or_else(|| number::NONE.to_owned(), text),
-            key,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct SourceView {
-    class: String,
-    name: String,
-    /// In full where `name` had to be shortened.
-    full: Option<String>,
-    /// Number of its evidence on the page.
-    anchor: Option<usize>,
-    verdict: &'static str,
-    verdict_key: u8,
-    ruling: Option<&'static str>,
-    /// Width of the weight's bar.
-    bar: String,
-    weight: Cell,
-    unreliability: Cell,
-    rows: Cell,
-    batches: Cell,
-    mean_loss: Cell,
-    reference: Cell,
-    share_above: Cell,
-    label_error: Cell,
-    label_error_interval: String,
-    nonfinite: Cell,
-    departure: Cell,
-}
-
-#[derive(Serialize)]
-struct EvidenceView {
-    class: String,
-    name: String,
-    full: Option<String>,
-    verdict: &'static str,
-    weight: String,
-    open: bool,
-    findings: Vec<String>,
-    features: Vec<String>,
-    rows: Vec<RowView>,
-    probabilities: bool,
-    matrix: Option<Matrix>,
-    residuals: Option<ResidualPicture>,
-}
-
-#[derive(Serialize)]
-struct RowView {
-    row: String,
-    given: String,
-    predicted: String,
-    probability: String,
-    loss: String,
-    features: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -184,7 +101,7 @@ impl Page<'_> {
         };
 
         let drawn = drawn(report, &ranked, &class);
-        let crowd_note = (drawn.len() < ranked.len()).then(|| {
+        let crowd_note = (1..ranked.len()).contains(&drawn.len()).then(|| {
             format!(
                 "{} of {} sources are drawn: the flagged ones first, the others in grey.",
                 number::count(drawn.len() as u64),
@@ -250,6 +167,7 @@ impl Page<'_> {
             source_column: name::short(&report.summary.source_column),
             history_length: number::count(report.summary.history_length),
             leniency: number::plain(report.summary.leniency),
+            depression_strength: number::plain(report.summary.depression_strength),
             crowd_note,
             weights: line::draw(
                 "Weight of each source over the steps of training".to_owned(),
@@ -356,10 +274,14 @@ fn facts(report: &Report) -> Vec<String> {
         facts.push(format!("method {}", name::short(&s.method)));
     }
     if s.steps > 0 {
+        let plural = |n: u64, word: &str| {
+            let ending = if n == 1 { "" } else { "s" };
+            format!("{} {word}{ending}", number::count(n))
+        };
         facts.push(format!(
-            "{} steps in {} epochs",
-            number::count(s.steps),
-            number::count(s.epochs)
+            "{} in {}",
+            plural(s.steps, "step"),
+            plural(s.epochs, "epoch")
         ));
     }
     facts.extend(s.seed.map(|seed| format!("seed {seed}")));
@@ -396,120 +318,6 @@ fn verdicts(report: &Report) -> Vec<VerdictCount> {
         count: number::count(n as u64),
     })
     .collect()
-}
-
-/// The name in full, without what cannot be seen, where the short form leaves something out.
-fn in_full(source: &str, short: &str) -> Option<String> {
-    Some(name::reveal(source)).filter(|full| full != short)
-}
-
-impl SourceView {
-    fn new(row: &SourceRow, class: String, anchor: Option<usize>) -> Self {
-        let name = name::short(&row.source);
-        let reference = Cell::of(row.reference_loss, |mean| match row.reference_std {
-            Some(std) => format!("{} ± {}", number::value(mean), number::value(std)),
-            None => number::value(mean),
-        });
-        let interval = row
-            .label_error
-            .map(|e| number::percent_range(e.low, e.high));
-        Self {
-            class,
-            full: in_full(&row.source, &name),
-            name,
-            anchor,
-            verdict: row.verdict.word(),
-            verdict_key: row.verdict as u8,
-            ruling: row.ruling.map(|ruling| match ruling {
-                Ruling::Trusted => "trusted",
-                Ruling::Blocked => "blocked",
-            }),
-            bar: crate::scale::at(if row.weight.is_finite() {
-                row.weight.clamp(0.0, 1.0)
-            } else {
-                0.0
-            }),
-            weight: Cell::of(Some(row.weight), |w| number::fixed(w, 2)),
-            unreliability: Cell::of(Some(row.unreliability), number::level),
-            rows: Cell::count(row.rows),
-            batches: Cell::count(row.batches),
-            mean_loss: Cell::of(row.mean_loss, number::value),
-            reference,
-            share_above: Cell::of(row.share_above, number::percent),
-            label_error: Cell::of(row.label_error.map(|e| e.estimate), number::percent),
-            label_error_interval: interval.unwrap_or_default(),
-            nonfinite: Cell::count(row.nonfinite),
-            departure: Cell::of(row.first_departure_step.map(|s| s as f64), |s| {
-                number::fixed(s, 0)
-            }),
-        }
-    }
-}
-
-/// The evidence there is room for, on the worst sources first.
-fn shown_evidence<'a>(
-    report: &'a Report,
-    ranked: &[&'a SourceRow],
-) -> Vec<(&'a SourceRow, &'a Evidence)> {
-    let by_name: HashMap<&str, &Evidence> = report
-        .evidence
-        .iter()
-        .map(|e| (e.source.as_str(), e))
-        .collect();
-    ranked
-        .iter()
-        .filter_map(|row| Some((*row, *by_name.get(row.source.as_str())?)))
-        .take(EVIDENCE)
-        .collect()
-}
-
-impl EvidenceView {
-    fn new(row: &SourceRow, evidence: &Evidence, class: String, open: bool) -> Self {
-        let name = name::short(&row.source);
-        let (matrix, residuals) = match &evidence.comparison {
-            Some(Comparison::Labels(confusion)) => (Matrix::new(confusion), None),
-            Some(Comparison::Targets(residuals)) => (None, distribution::residuals(residuals)),
-            None => (None, None),
-        };
-        let rows = evidence.worst_rows.iter().take(WORST_ROWS);
-        Self {
-            class,
-            full: in_full(&row.source, &name),
-            name,
-            verdict: row.verdict.word(),
-            weight: number::fixed(row.weight, 2),
-            open,
-            findings: findings::findings(row, evidence),
-            features: evidence
-                .features
-                .iter()
-                .take(FEATURES)
-                .map(|f| name::short(f))
-                .collect(),
-            probabilities: rows.clone().any(|row| row.probability.is_some()),
-            rows: rows
-                .map(|row| RowView {
-                    row: row.row.to_string(),
-                    given: name::short(&row.given),
-                    predicted: name::short(&row.predicted),
-                    probability: row
-                        .probability
-                        .map_or_else(|| number::NONE.to_owned(), number::probability),
-                    loss: row
-                        .loss
-                        .map_or_else(|| number::NONE.to_owned(), number::value),
-                    features: row
-                        .features
-                        .iter()
-                        .take(FEATURES)
-                        .map(|f| name::short(f))
-                        .collect(),
-                })
-                .collect(),
-            matrix,
-            residuals,
-        }
-    }
 }
 
 /// One picture per metric, one line per split, both in order of appearance; losses first.

@@ -34,7 +34,7 @@ pub struct SourceRow {
     pub label_error: Option<Interval>,
     /// Losses that were NaN or infinite.
     pub nonfinite: u64,
-    /// First step at which it was above the threshold for good.
+    /// First step at which it was counted as departed from the others.
     pub first_departure_step: Option<u64>,
 }
 

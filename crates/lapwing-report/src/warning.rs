@@ -51,23 +51,21 @@ impl fmt::Display for Warning {
                 history_length,
                 most_batches,
             } => {
-                let (have, they) = if sources.len() == 1 {
-                    ("has", "it")
-                } else {
-                    ("have", "they")
-                };
+                let one = sources.len() == 1;
                 write!(
                     f,
-                    "{} never filled {} window of {} losses ({} seen in at most {} batches), so {} could not be judged \
-                     to the end and {} no verdict to rely on. Train longer (--epochs), use smaller batches \
-                     (--batch-size) or a shorter window (--history {} or less).",
+                    "{} never filled {} of {} losses, because {} in at most {} {}: too few to be judged. Train longer \
+                     (--epochs), use smaller batches (--batch-size), or a shorter window (--history {} or less).",
                     name::list(sources, 3),
-                    if sources.len() == 1 { "its" } else { "their" },
+                    if one { "its window" } else { "their windows" },
                     number::count(*history_length),
-                    they,
+                    if one { "it appeared" } else { "they appeared" },
                     number::count(*most_batches),
-                    they,
-                    have,
+                    if *most_batches == 1 {
+                        "batch"
+                    } else {
+                        "batches"
+                    },
                     number::count((*most_batches / 2).max(1)),
                 )
             }
@@ -86,5 +84,43 @@ impl fmt::Display for Warning {
             ),
             Warning::Other { text } => f.write_str(&name::reveal(text)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_that_never_filled_say_what_to_change() {
+        let warning = |sources: &[&str]| Warning::WindowsNeverFilled {
+            sources: sources.iter().map(|s| (*s).to_owned()).collect(),
+            history_length: 25,
+            most_batches: 12,
+        };
+        assert_eq!(
+            warning(&["a"]).to_string(),
+            "“a” never filled its window of 25 losses, because it appeared in at most 12 batches: too few to be judged. Train \
+             longer (--epochs), use smaller batches (--batch-size), or a shorter window (--history 6 or less)."
+        );
+        assert!(
+            warning(&["a", "b"])
+                .to_string()
+                .starts_with("“a” and “b” never filled their windows of 25 losses")
+        );
+    }
+
+    #[test]
+    fn a_class_held_by_down_weighted_sources_is_named() {
+        let warning = Warning::ClassWeightedDown {
+            class: "cat".into(),
+            share: 0.81,
+            sources: vec!["a".into()],
+        };
+        assert!(
+            warning
+                .to_string()
+                .contains("(“a”) hold 81\u{202F}% of the rows labelled “cat”")
+        );
     }
 }

@@ -254,7 +254,7 @@ impl Chromium {
                     .push(params["exceptionDetails"].to_string()),
                 "Log.entryAdded" => complaints.console.push(params["entry"]["text"].to_string()),
                 "Page.javascriptDialogOpening" => {
-                    complaints.dialogs.push(params["message"].to_string())
+                    complaints.dialogs.push(params["message"].to_string());
                 }
                 "Network.requestWillBeSent" if params["type"] != "Document" => complaints
                     .requests
