@@ -89,13 +89,7 @@ fn read(path: &str, target: &str, source: &str) -> Result<(), Box<dyn Error>> {
 
 fn report(what: &str, start: Instant) {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap_or("unknown")
-        .trim();
-    println!(
-        "{what} in {:.2} s, peak memory {peak}",
-        start.elapsed().as_secs_f64()
-    );
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("unknown").trim();
+    println!("{what} in {:.2} s, peak memory {peak}", start.elapsed().as_secs_f64());
 }

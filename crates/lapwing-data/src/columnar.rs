@@ -47,27 +47,20 @@ impl Cells {
             index: usize,
             value: impl FnOnce(&'a A) -> Raw<'a>,
         ) -> Raw<'a> {
-            if array.is_null(index) {
-                Raw::Null
-            } else {
-                value(array)
-            }
+            if array.is_null(index) { Raw::Null } else { value(array) }
         }
         match self {
             Self::Bool(array) => of(array, index, |array| Raw::Bool(array.value(index))),
-            Self::Integer(array) => of(array, index, |array| {
-                Raw::Integer(array.value(index).into())
-            }),
-            Self::Unsigned(array) => of(array, index, |array| {
-                Raw::Integer(array.value(index).into())
-            }),
+            Self::Integer(array) => {
+                of(array, index, |array| Raw::Integer(array.value(index).into()))
+            }
+            Self::Unsigned(array) => {
+                of(array, index, |array| Raw::Integer(array.value(index).into()))
+            }
             Self::Single(array) => of(array, index, |array| Raw::Single(array.value(index))),
             Self::Double(array) => of(array, index, |array| Raw::Double(array.value(index))),
             Self::Days(array) => of(array, index, |array| {
-                Raw::Date(Moment {
-                    seconds: f64::from(array.value(index)) * DAY,
-                    has_time: false,
-                })
+                Raw::Date(Moment { seconds: f64::from(array.value(index)) * DAY, has_time: false })
             }),
             Self::Ticks(array, per_second) => of(array, index, |array| {
                 Raw::Date(Moment {
@@ -75,9 +68,9 @@ impl Cells {
                     has_time: true,
                 })
             }),
-            Self::TimeOfDay(array, per_second) => of(array, index, |array| {
-                Raw::Double(array.value(index) as f64 / per_second)
-            }),
+            Self::TimeOfDay(array, per_second) => {
+                of(array, index, |array| Raw::Double(array.value(index) as f64 / per_second))
+            }
             Self::Text(array) => of(array, index, |array| Raw::Text(array.value(index))),
             Self::Nothing => Raw::Null,
         }
@@ -109,16 +102,12 @@ impl Cells {
                     days.nulls().cloned(),
                 ))
             }
-            T::Timestamp(unit, _) => Self::Ticks(
-                as_type(&T::Int64)?.as_primitive::<Int64Type>().clone(),
-                ticks(*unit),
-            ),
+            T::Timestamp(unit, _) => {
+                Self::Ticks(as_type(&T::Int64)?.as_primitive::<Int64Type>().clone(), ticks(*unit))
+            }
             T::Time32(unit) => {
                 let ticks_of_day = cast(&as_type(&T::Int32)?, &T::Int64)?;
-                Self::TimeOfDay(
-                    ticks_of_day.as_primitive::<Int64Type>().clone(),
-                    ticks(*unit),
-                )
+                Self::TimeOfDay(ticks_of_day.as_primitive::<Int64Type>().clone(), ticks(*unit))
             }
             T::Time64(unit) => Self::TimeOfDay(
                 as_type(&T::Int64)?.as_primitive::<Int64Type>().clone(),
@@ -156,20 +145,12 @@ fn is_supported(data_type: &DataType) -> bool {
 }
 
 fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, DataError> {
-    let open = |source| DataError::Open {
-        path: path.to_owned(),
-        source,
-    };
+    let open = |source| DataError::Open { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(open)?;
     let mut end = [0; 4];
-    file.seek(SeekFrom::End(-4))
-        .and_then(|_| file.read_exact(&mut end))
-        .map_err(open)?;
+    file.seek(SeekFrom::End(-4)).and_then(|_| file.read_exact(&mut end)).map_err(open)?;
     if &end != b"PAR1" {
-        return Err(DataError::Truncated {
-            path: path.to_owned(),
-            format: "Parquet",
-        });
+        return Err(DataError::Truncated { path: path.to_owned(), format: "Parquet" });
     }
     // Without the writer's Arrow schema the types are those of Parquet itself: fewer, and the same for every writer.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
@@ -178,26 +159,24 @@ fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, DataError>
 }
 
 fn damaged(path: &Path, error: impl std::error::Error) -> DataError {
-    DataError::Damaged {
-        path: path.to_owned(),
-        format: "Parquet",
-        message: error.to_string(),
-    }
+    DataError::Damaged { path: path.to_owned(), format: "Parquet", message: error.to_string() }
 }
 
 /// The names of the columns, and the types of those that cannot be used.
 pub(crate) fn header(path: &Path) -> Result<(Vec<String>, Vec<Option<String>>), DataError> {
     let builder = open(path)?;
     let fields = builder.schema().fields();
-    let names = fields
-        .iter()
-        .map(|field| field.name().trim().to_owned())
-        .collect();
+    let names = fields.iter().map(|field| field.name().trim().to_owned()).collect();
     let unsupported = fields
         .iter()
         .map(|field| (!is_supported(field.data_type())).then(|| field.data_type().to_string()))
         .collect();
     Ok((names, unsupported))
+}
+
+/// How many rows there are.
+pub(crate) fn rows(path: &Path) -> Result<u64, DataError> {
+    Ok(open(path)?.metadata().file_metadata().num_rows().max(0) as u64)
 }
 
 /// Calls `visit` with the columns of a batch and an index into it, for every row.
@@ -209,14 +188,10 @@ pub(crate) fn scan<E: From<DataError>>(
     let builder = open(path)?;
     let fields = builder.schema().fields().clone();
     if fields.len() != width {
-        return Err(DataError::Changed {
-            path: path.to_owned(),
-        }
-        .into());
+        return Err(DataError::Changed { path: path.to_owned() }.into());
     }
-    let readable: Vec<usize> = (0..width)
-        .filter(|&index| is_supported(fields[index].data_type()))
-        .collect();
+    let readable: Vec<usize> =
+        (0..width).filter(|&index| is_supported(fields[index].data_type())).collect();
     let mask = ProjectionMask::roots(builder.parquet_schema(), readable.iter().copied());
     let reader = builder
         .with_projection(mask)

@@ -68,11 +68,7 @@ impl Dropped {
 
 impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} without target, {} without source",
-            self.target_missing, self.source_missing
-        )
+        write!(f, "{} without target, {} without source", self.target_missing, self.source_missing)
     }
 }
 
@@ -147,12 +143,8 @@ impl Dataset {
             .filter(|(_, column)| column.role.is_feature())
             .map(|(position, column)| ColumnBuilder::new(column, position, rows))
             .collect();
-        let mut target = TargetBuilder::new(
-            schema.task,
-            &schema.columns[places.target],
-            places.target,
-            rows,
-        );
+        let mut target =
+            TargetBuilder::new(schema.task, &schema.columns[places.target], places.target, rows);
         let mut sources = ColumnBuilder::names(&options.source, places.source, rows);
         let mut numbers = RowNumbers::new(survey.dropped.total() > 0, rows);
         let mut kept = 0;
@@ -162,9 +154,7 @@ impl Dataset {
             }
             kept += 1;
             if kept > rows {
-                return Err(DataError::Changed {
-                    path: file.path().to_owned(),
-                });
+                return Err(DataError::Changed { path: file.path().to_owned() });
             }
             for builder in &mut builders {
                 builder.push(&lexicon, record)?;
@@ -175,9 +165,7 @@ impl Dataset {
             Ok(())
         })?;
         if kept != rows {
-            return Err(DataError::Changed {
-                path: file.path().to_owned(),
-            });
+            return Err(DataError::Changed { path: file.path().to_owned() });
         }
 
         let (target, _) = target.finish();
@@ -233,11 +221,7 @@ fn check_that_it_varies(target: &Target, path: &Path, column: &str) -> Result<()
         }
         _ => return Ok(()),
     };
-    Err(DataError::OneClass {
-        path: path.to_owned(),
-        column: column.to_owned(),
-        class: only,
-    })
+    Err(DataError::OneClass { path: path.to_owned(), column: column.to_owned(), class: only })
 }
 
 /// Row numbers, kept only when they are not simply 1, 2, 3, ….
@@ -245,10 +229,7 @@ pub(crate) struct RowNumbers(pub(crate) Vec<u32>, bool);
 
 impl RowNumbers {
     pub(crate) fn new(needed: bool, capacity: usize) -> Self {
-        Self(
-            Vec::with_capacity(if needed { capacity } else { 0 }),
-            needed,
-        )
+        Self(Vec::with_capacity(if needed { capacity } else { 0 }), needed)
     }
 
     pub(crate) fn push(&mut self, row: u64) {

@@ -17,26 +17,16 @@ pub(crate) fn parse(text: &str) -> Option<Moment> {
     if bytes.len() < 10 || bytes[4] != b'-' || bytes[7] != b'-' {
         return None;
     }
-    let (year, month, day) = (
-        digits(&bytes[..4])?,
-        digits(&bytes[5..7])?,
-        digits(&bytes[8..10])?,
-    );
+    let (year, month, day) = (digits(&bytes[..4])?, digits(&bytes[5..7])?, digits(&bytes[8..10])?);
     if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
         return None;
     }
     let midnight = days_from_civil(year, month, day) as f64 * DAY;
     match bytes.get(10) {
-        None => Some(Moment {
-            seconds: midnight,
-            has_time: false,
-        }),
+        None => Some(Moment { seconds: midnight, has_time: false }),
         Some(b'T' | b't' | b' ') => {
             let seconds = midnight + time_of_day(&bytes[11..])?;
-            Some(Moment {
-                seconds,
-                has_time: true,
-            })
+            Some(Moment { seconds, has_time: true })
         }
         Some(_) => None,
     }
@@ -93,8 +83,7 @@ fn zone(bytes: &[u8]) -> Option<f64> {
 
 fn digits(bytes: &[u8]) -> Option<i64> {
     bytes.iter().try_fold(0_i64, |number, byte| {
-        byte.is_ascii_digit()
-            .then(|| number * 10 + i64::from(byte - b'0'))
+        byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0'))
     })
 }
 
@@ -143,12 +132,7 @@ pub(crate) fn format(seconds: f64, with_time: bool) -> String {
         return date;
     }
     let second = (seconds - days * DAY).floor() as u32;
-    format!(
-        "{date}T{:02}:{:02}:{:02}",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
+    format!("{date}T{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
 #[cfg(test)]
@@ -167,10 +151,7 @@ mod tests {
         assert_eq!(seconds("1899-12-31"), Some(-2_209_075_200.0));
         assert_eq!(seconds("2024-02-29T12:34:56Z"), Some(1_709_210_096.0));
         assert_eq!(seconds("2024-02-29 12:34"), Some(1_709_210_040.0));
-        assert_eq!(
-            seconds("2024-02-29T12:34:56.5+02:00"),
-            Some(1_709_202_896.5)
-        );
+        assert_eq!(seconds("2024-02-29T12:34:56.5+02:00"), Some(1_709_202_896.5));
         assert_eq!(seconds("2024-02-29T12:34:56-0330"), Some(1_709_222_696.0));
     }
 
@@ -201,10 +182,7 @@ mod tests {
             let text = format(day as f64 * DAY, false);
             assert_eq!(
                 parse(&text),
-                Some(Moment {
-                    seconds: day as f64 * DAY,
-                    has_time: false
-                }),
+                Some(Moment { seconds: day as f64 * DAY, has_time: false }),
                 "{text}"
             );
         }
@@ -212,11 +190,7 @@ mod tests {
 
     #[test]
     fn time_of_day_is_written_as_it_was_read() {
-        for text in [
-            "2024-02-29T12:34:56",
-            "1969-12-31T23:59:59",
-            "2000-01-01T00:00:00",
-        ] {
+        for text in ["2024-02-29T12:34:56", "1969-12-31T23:59:59", "2000-01-01T00:00:00"] {
             assert_eq!(format(seconds(text).unwrap(), true), text);
         }
     }

@@ -54,15 +54,9 @@ impl DistinctCounter {
         match self.smallest.last() {
             Some(&largest) if self.overflowed => {
                 let share = (largest as f64 + 1.0) / 2_f64.powi(64);
-                Distinct {
-                    count: ((KEPT - 1) as f64 / share).round() as u64,
-                    exact: false,
-                }
+                Distinct { count: ((KEPT - 1) as f64 / share).round() as u64, exact: false }
             }
-            _ => Distinct {
-                count: self.smallest.len() as u64,
-                exact: true,
-            },
+            _ => Distinct { count: self.smallest.len() as u64, exact: true },
         }
     }
 }
@@ -85,13 +79,7 @@ mod tests {
         for i in 0..10_000 {
             counter.observe_number(f64::from(i % 1024));
         }
-        assert_eq!(
-            counter.distinct(),
-            Distinct {
-                count: 1024,
-                exact: true
-            }
-        );
+        assert_eq!(counter.distinct(), Distinct { count: 1024, exact: true });
         counter.observe_number(-0.0);
         assert!(counter.distinct().exact);
         counter.observe_number(0.5);

@@ -20,21 +20,8 @@ pub struct EncodedRows<'a> {
 
 #[derive(Debug)]
 enum Bound<'a> {
-    Number {
-        values: &'a [f32],
-        shift: f64,
-        factor: f64,
-        low: f64,
-        high: f64,
-        indicator: bool,
-    },
-    Levels {
-        codes: &'a [u32],
-        features: Vec<u32>,
-        other: u32,
-        missing: u32,
-        shares: &'a [f32],
-    },
+    Number { values: &'a [f32], shift: f64, factor: f64, low: f64, high: f64, indicator: bool },
+    Levels { codes: &'a [u32], features: Vec<u32>, other: u32, missing: u32, shares: &'a [f32] },
 }
 
 impl<'a> EncodedRows<'a> {
@@ -46,25 +33,15 @@ impl<'a> EncodedRows<'a> {
         let mut columns = Vec::new();
         let mut width = 0;
         for (schema, encoding) in encodings {
-            let column = table
-                .column(&schema.name)
-                .ok_or_else(|| DataError::MissingColumn {
-                    path: table.path().to_owned(),
-                    column: schema.name.clone(),
-                    available: table
-                        .columns()
-                        .iter()
-                        .map(|column| column.name().to_owned())
-                        .collect(),
-                })?;
+            let column = table.column(&schema.name).ok_or_else(|| DataError::MissingColumn {
+                path: table.path().to_owned(),
+                column: schema.name.clone(),
+                available: table.columns().iter().map(|column| column.name().to_owned()).collect(),
+            })?;
             columns.push(Bound::new(encoding, column)?);
             width += encoding.width();
         }
-        Ok(Self {
-            columns,
-            width,
-            len: table.len(),
-        })
+        Ok(Self { columns, width, len: table.len() })
     }
 
     /// Rows in the table.
@@ -102,15 +79,8 @@ impl<'a> Bound<'a> {
     fn new(encoding: &'a Encoding, column: &'a Column) -> Result<Self, DataError> {
         match (encoding, column.values()) {
             (
-                Encoding::Number {
-                    scale,
-                    low,
-                    high,
-                    indicator,
-                },
-                Values::Numbers {
-                    values, storage, ..
-                },
+                Encoding::Number { scale, low, high, indicator },
+                Values::Numbers { values, storage, .. },
             ) => {
                 let standardised = |value: &f64| (value - scale.mean) / scale.std;
                 Ok(Self::Number {
@@ -123,16 +93,8 @@ impl<'a> Bound<'a> {
                 })
             }
             (
-                Encoding::Levels {
-                    levels,
-                    other,
-                    missing,
-                    shares,
-                },
-                Values::Codes {
-                    codes,
-                    levels: table_levels,
-                },
+                Encoding::Levels { levels, other, missing, shares },
+                Values::Codes { codes, levels: table_levels },
             ) => {
                 let other_feature = other.then_some(levels.len());
                 let features = table_levels
@@ -167,14 +129,7 @@ impl<'a> Bound<'a> {
     /// Writes the features of one column from `start` on and says how many there are.
     fn gather(&self, rows: &[u32], out: &mut [f32], width: usize, start: usize) -> usize {
         match self {
-            Self::Number {
-                values,
-                shift,
-                factor,
-                low,
-                high,
-                indicator,
-            } => {
+            Self::Number { values, shift, factor, low, high, indicator } => {
                 for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
                     let value = values[row as usize];
                     out[start] = if value.is_nan() {
@@ -188,13 +143,7 @@ impl<'a> Bound<'a> {
                 }
                 1 + usize::from(*indicator)
             }
-            Self::Levels {
-                codes,
-                features,
-                other,
-                missing,
-                shares,
-            } => {
+            Self::Levels { codes, features, other, missing, shares } => {
                 if shares.is_empty() {
                     return 0;
                 }

@@ -41,11 +41,7 @@ pub struct EncoderConfig {
 
 impl Default for EncoderConfig {
     fn default() -> Self {
-        Self {
-            min_level_rows: 5,
-            min_level_share: 0.001,
-            max_levels: 255,
-        }
+        Self { min_level_rows: 5, min_level_share: 0.001, max_levels: 255 }
     }
 }
 
@@ -96,9 +92,7 @@ impl Encoder {
             .columns()
             .iter()
             .map(|column| match column.values() {
-                Values::Numbers {
-                    values, storage, ..
-                } => fit_number(values, storage.offset, rows),
+                Values::Numbers { values, storage, .. } => fit_number(values, storage.offset, rows),
                 Values::Codes { codes, levels } => {
                     let names: Vec<&str> = levels.iter().map(AsRef::as_ref).collect();
                     fit_levels(codes, &names, rows, config)
@@ -138,12 +132,7 @@ impl Encoder {
                     names.push(name.clone());
                     names.extend(indicator.then(|| format!("{name} (missing)")));
                 }
-                Encoding::Levels {
-                    levels,
-                    other,
-                    missing,
-                    ..
-                } => {
+                Encoding::Levels { levels, other, missing, .. } => {
                     names.extend(levels.iter().map(|level| format!("{name}={level}")));
                     names.extend(other.then(|| format!("{name}=(other)")));
                     names.extend(missing.then(|| format!("{name}=(missing)")));
@@ -169,28 +158,18 @@ impl Encoder {
 }
 
 fn fit_number(values: &[f32], offset: f64, rows: &[u32]) -> Encoding {
-    let mut present: Vec<f32> = rows
-        .iter()
-        .map(|&row| values[row as usize])
-        .filter(|value| !value.is_nan())
-        .collect();
+    let mut present: Vec<f32> =
+        rows.iter().map(|&row| values[row as usize]).filter(|value| !value.is_nan()).collect();
     let indicator = present.len() < rows.len();
     let mut quantile = |share: f64| {
         let last = present.len().checked_sub(1)?;
         let exact = share * last as f64;
         // Rounded outwards: in a short column the fences hang on its extremes.
-        let index = if share < 0.5 {
-            exact.floor()
-        } else {
-            exact.ceil()
-        } as usize;
+        let index = if share < 0.5 { exact.floor() } else { exact.ceil() } as usize;
         Some(f64::from(*present.select_nth_unstable_by(index, f32::total_cmp).1) + offset)
     };
-    let (low, median, high) = (
-        quantile(FENCE_QUANTILE),
-        quantile(0.5),
-        quantile(1.0 - FENCE_QUANTILE),
-    );
+    let (low, median, high) =
+        (quantile(FENCE_QUANTILE), quantile(0.5), quantile(1.0 - FENCE_QUANTILE));
     // Where that quantile is the median itself, the other values are rare but not wild: there is no fence on that side.
     let fence = |edge: Option<f64>| {
         let (edge, median) = (edge?, median?);
@@ -198,21 +177,13 @@ fn fit_number(values: &[f32], offset: f64, rows: &[u32]) -> Encoding {
     };
     let (low, high) = (fence(low), fence(high));
     // In the order of the rows, so that rounding does not depend on how the quantiles were found.
-    let fenced = rows
-        .iter()
-        .map(|&row| values[row as usize])
-        .filter(|value| !value.is_nan())
-        .map(|value| {
+    let fenced =
+        rows.iter().map(|&row| values[row as usize]).filter(|value| !value.is_nan()).map(|value| {
             (f64::from(value) + offset)
                 .max(low.unwrap_or(f64::NEG_INFINITY))
                 .min(high.unwrap_or(f64::INFINITY))
         });
-    Encoding::Number {
-        scale: Scale::of(fenced),
-        low,
-        high,
-        indicator,
-    }
+    Encoding::Number { scale: Scale::of(fenced), low, high, indicator }
 }
 
 fn fit_levels(codes: &[u32], names: &[&str], rows: &[u32], config: &EncoderConfig) -> Encoding {
@@ -228,28 +199,20 @@ fn fit_levels(codes: &[u32], names: &[&str], rows: &[u32], config: &EncoderConfi
         .min_level_rows
         .max((config.min_level_share * rows.len() as f64).ceil() as u64)
         .max(1);
-    let mut frequent: Vec<usize> = (0..names.len())
-        .filter(|&code| counts[code] >= least)
-        .collect();
+    let mut frequent: Vec<usize> = (0..names.len()).filter(|&code| counts[code] >= least).collect();
     frequent.sort_by_key(|&code| (std::cmp::Reverse(counts[code]), names[code]));
     frequent.truncate(config.max_levels);
     frequent.sort_by_key(|&code| names[code]);
     other += counts.iter().sum::<u64>() - frequent.iter().map(|&code| counts[code]).sum::<u64>();
 
     let features = frequent.iter().map(|&code| counts[code]);
-    let features = features
-        .chain((other > 0).then_some(other))
-        .chain((missing > 0).then_some(missing));
+    let features =
+        features.chain((other > 0).then_some(other)).chain((missing > 0).then_some(missing));
     Encoding::Levels {
-        levels: frequent
-            .iter()
-            .map(|&code| names[code].to_owned())
-            .collect(),
+        levels: frequent.iter().map(|&code| names[code].to_owned()).collect(),
         other: other > 0,
         missing: missing > 0,
-        shares: features
-            .map(|count| (count as f64 / rows.len() as f64) as f32)
-            .collect(),
+        shares: features.map(|count| (count as f64 / rows.len() as f64) as f32).collect(),
     }
 }
 
@@ -257,20 +220,15 @@ impl Encoding {
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Number { indicator, .. } => 1 + usize::from(*indicator),
-            Self::Levels {
-                levels,
-                other,
-                missing,
-                ..
-            } => levels.len() + usize::from(*other) + usize::from(*missing),
+            Self::Levels { levels, other, missing, .. } => {
+                levels.len() + usize::from(*other) + usize::from(*missing)
+            }
         }
     }
 
     fn check(&self, name: &str, kind: Kind) -> Result<(), DataError> {
         let sound = match self {
-            Self::Number {
-                scale, low, high, ..
-            } => {
+            Self::Number { scale, low, high, .. } => {
                 matches!(kind, Kind::Numeric | Kind::Date)
                     && is_sound(scale)
                     && low.is_none_or(f64::is_finite)
@@ -287,9 +245,7 @@ impl Encoding {
         if sound {
             Ok(())
         } else {
-            Err(DataError::EncoderInvalid(format!(
-                "the encoding of column {name:?}"
-            )))
+            Err(DataError::EncoderInvalid(format!("the encoding of column {name:?}")))
         }
     }
 }
@@ -302,25 +258,13 @@ impl TryFrom<SavedEncoder> for Encoder {
     type Error = DataError;
 
     fn try_from(saved: SavedEncoder) -> Result<Self, DataError> {
-        let SavedEncoder {
-            version,
-            schema,
-            columns,
-            target,
-        } = saved;
+        let SavedEncoder { version, schema, columns, target } = saved;
         let invalid = |what: &str| Err(DataError::EncoderInvalid(what.to_owned()));
         if version != VERSION {
-            return Err(DataError::EncoderVersion {
-                found: version,
-                expected: VERSION,
-            });
+            return Err(DataError::EncoderVersion { found: version, expected: VERSION });
         }
         let mut names = HashSet::new();
-        if !schema
-            .columns
-            .iter()
-            .all(|column| names.insert(column.name.as_str()))
-        {
+        if !schema.columns.iter().all(|column| names.insert(column.name.as_str())) {
             return invalid("two columns have the same name");
         }
         let sound = |column: &crate::schema::ColumnSchema| {
@@ -344,11 +288,6 @@ impl TryFrom<SavedEncoder> for Encoder {
         if !fits {
             return invalid("classes or scale of the target do not fit the task");
         }
-        Ok(Self {
-            version,
-            schema,
-            columns,
-            target,
-        })
+        Ok(Self { version, schema, columns, target })
     }
 }

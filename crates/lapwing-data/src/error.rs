@@ -192,6 +192,32 @@ pub enum DataError {
         /// The value found, shortened.
         value: String,
     },
+    /// A value in a log of losses is not what its column must hold.
+    #[error("{place}, column {column:?}: expected {expected}, found {value:?}")]
+    WrongLogValue {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What the column must hold.
+        expected: &'static str,
+        /// The value found, shortened.
+        value: String,
+    },
+    /// The steps of a log must not fall.
+    #[error(
+        "{place}, column {column:?}: step {step} comes after step {previous}; sort the log by step"
+    )]
+    StepBackwards {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// The step found.
+        step: i64,
+        /// The step before it.
+        previous: i64,
+    },
     /// A Parquet column of a nested or binary type is needed as a value.
     #[error("{}, column {column:?}: values of type {found} cannot be used", path.display())]
     UnsupportedColumn {
@@ -270,12 +296,8 @@ pub enum DataError {
 /// The first few names, so that a wide table does not flood a message.
 fn listed(names: &[String]) -> String {
     const SHOWN: usize = 20;
-    let mut text = names
-        .iter()
-        .take(SHOWN)
-        .map(|name| shortened(name))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let mut text =
+        names.iter().take(SHOWN).map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
     if names.len() > SHOWN {
         text.push_str(&format!(" and {} more", names.len() - SHOWN));
     }
@@ -300,11 +322,7 @@ impl DataError {
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other
                 if format != "CSV" =>
             {
-                Self::Damaged {
-                    path,
-                    format,
-                    message: source.to_string(),
-                }
+                Self::Damaged { path, format, message: source.to_string() }
             }
             _ => Self::Read { path, source },
         }

@@ -33,10 +33,7 @@ pub struct TableFile {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    Text {
-        delimiter: u8,
-        compression: Compression,
-    },
+    Text { delimiter: u8, compression: Compression },
     Parquet,
 }
 
@@ -84,11 +81,7 @@ impl TableFile {
             (Format::Parquet, columns, unsupported)
         } else if matches!(extension(&path).as_str(), "parquet" | "pq") {
             let message = "it does not start with the mark PAR1".to_owned();
-            return Err(DataError::Damaged {
-                path,
-                format: "Parquet",
-                message,
-            });
+            return Err(DataError::Damaged { path, format: "Parquet", message });
         } else {
             let compression = match start {
                 [0x1f, 0x8b, ..] => Compression::Gzip,
@@ -98,30 +91,17 @@ impl TableFile {
             let mut stream = decompressed(&path, compression)?;
             let delimiter = delimiter(&path, compression, stream.as_mut())?;
             let mut reader = csv_reader(stream, delimiter);
-            let header = reader
-                .headers()
-                .map_err(|error| from_csv(&path, compression, &[], error))?;
+            let header =
+                reader.headers().map_err(|error| from_csv(&path, compression, &[], error))?;
             let columns: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
             let unsupported = vec![None; columns.len()];
-            (
-                Format::Text {
-                    delimiter,
-                    compression,
-                },
-                columns,
-                unsupported,
-            )
+            (Format::Text { delimiter, compression }, columns, unsupported)
         };
         if columns.is_empty() {
             return Err(DataError::Empty { path });
         }
         let columns = checked_names(&path, columns)?;
-        Ok(Self {
-            path,
-            format,
-            columns,
-            unsupported,
-        })
+        Ok(Self { path, format, columns, unsupported })
     }
 
     /// The file.
@@ -136,14 +116,13 @@ impl TableFile {
 
     /// Position of a column.
     pub fn position(&self, column: &str) -> Result<usize> {
-        self.columns
-            .iter()
-            .position(|name| name == column)
-            .ok_or_else(|| DataError::MissingColumn {
+        self.columns.iter().position(|name| name == column).ok_or_else(|| {
+            DataError::MissingColumn {
                 path: self.path.clone(),
                 column: column.to_owned(),
                 available: self.columns.clone(),
-            })
+            }
+        })
     }
 
     /// The type of a Parquet column that cannot be used.
@@ -164,11 +143,7 @@ impl TableFile {
         &self,
         mut visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let Format::Text {
-            delimiter,
-            compression,
-        } = self.format
-        else {
+        let Format::Text { delimiter, compression } = self.format else {
             let mut row = 0;
             return columnar::scan(&self.path, self.columns.len(), |columns, index| {
                 row += 1;
@@ -176,26 +151,26 @@ impl TableFile {
                     path: &self.path,
                     row,
                     line: None,
+                    read: row,
                     fields: Fields::Cells { columns, index },
                 })
             });
         };
-        let mut record = StringRecord::new();
         let fail = |error| from_csv(&self.path, compression, &self.columns, error);
         let mut reader = csv_reader(decompressed(&self.path, compression)?, delimiter);
         reader.headers().map_err(fail)?;
-        let mut row = 0;
-        while reader.read_record(&mut record).map_err(fail)? {
-            row += 1;
-            let line = record.position().map(csv::Position::line);
-            visit(&Record {
-                path: &self.path,
-                row,
-                line,
-                fields: Fields::Text(&record),
-            })?;
+        scan_text(&self.path, reader, fail, visit)
+    }
+
+    /// How long the file is, in the unit of [`Record::read`], where that can be told.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self.format {
+            Format::Parquet => columnar::rows(&self.path).ok(),
+            Format::Text { compression: Compression::None, .. } => {
+                std::fs::metadata(&self.path).ok().map(|metadata| metadata.len())
+            }
+            Format::Text { .. } => None,
         }
-        Ok(())
     }
 
     /// The values of a few data rows (counted from 1) as they stand in the file, read in one pass without keeping others.
@@ -219,12 +194,75 @@ impl TableFile {
     }
 }
 
+/// Text that can be read once only, from its header on.
+pub(crate) struct TextStream {
+    path: PathBuf,
+    columns: Vec<String>,
+    reader: TextReader,
+}
+
+impl TextStream {
+    /// Reads the header; `path` stands for the stream in messages.
+    pub(crate) fn new(path: PathBuf, mut stream: Box<dyn BufRead>) -> Result<Self> {
+        let fail = |error| DataError::from_io(&path, Compression::None.label(), error);
+        skip_byte_order_mark(stream.as_mut()).map_err(fail)?;
+        if stream.fill_buf().map_err(fail)?.is_empty() {
+            return Err(DataError::Empty { path });
+        }
+        let delimiter = delimiter(&path, Compression::None, stream.as_mut())?;
+        let mut reader = csv_reader(stream, delimiter);
+        let header =
+            reader.headers().map_err(|error| from_csv(&path, Compression::None, &[], error))?;
+        let columns = header.iter().map(|name| name.trim().to_owned()).collect();
+        let columns = checked_names(&path, columns)?;
+        Ok(Self { path, columns, reader })
+    }
+
+    pub(crate) fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Calls `visit` with every record; returns the path.
+    pub(crate) fn scan<E: From<DataError>>(
+        self,
+        visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<PathBuf, E> {
+        let fail = |error| from_csv(&self.path, Compression::None, &self.columns, error);
+        scan_text(&self.path, self.reader, fail, visit)?;
+        Ok(self.path)
+    }
+}
+
+fn scan_text<E: From<DataError>>(
+    path: &Path,
+    mut reader: TextReader,
+    fail: impl Fn(csv::Error) -> DataError,
+    mut visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let mut record = StringRecord::new();
+    let mut row = 0;
+    while reader.read_record(&mut record).map_err(&fail)? {
+        row += 1;
+        let position = record.position();
+        visit(&Record {
+            path,
+            row,
+            line: position.map(csv::Position::line),
+            read: position.map_or(0, csv::Position::byte),
+            fields: Fields::Text(&record),
+        })?;
+    }
+    Ok(())
+}
+
 /// One record during a scan.
 pub(crate) struct Record<'a> {
     path: &'a Path,
     /// Data row, counted from 1.
     pub(crate) row: u64,
     line: Option<u64>,
+    /// How much had been read at the start of this record: bytes of text, rows of Parquet.
+    pub(crate) read: u64,
     fields: Fields<'a>,
 }
 
@@ -241,6 +279,20 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Refuses a record of text that is longer than this kind of file can sensibly hold.
+    pub(crate) fn check_length(&self, limit: usize) -> Result<()> {
+        match self.fields {
+            Fields::Text(record) if record.as_slice().len() > limit => {
+                Err(DataError::RecordTooLong {
+                    path: self.path.to_owned(),
+                    line: self.line.unwrap_or_default(),
+                    limit,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The record as text; Parquet has none.
     pub(crate) fn text(&self) -> Option<&'a StringRecord> {
         match self.fields {
@@ -250,26 +302,16 @@ impl<'a> Record<'a> {
     }
 
     pub(crate) fn place(&self) -> Place {
-        Place {
-            path: self.path.to_owned(),
-            line: self.line,
-            row: self.row,
-        }
+        Place { path: self.path.to_owned(), line: self.line, row: self.row }
     }
 }
 
 fn extension(path: &Path) -> String {
-    path.extension()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_lowercase()
+    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
 }
 
 fn read_start(path: &Path, start: &mut [u8]) -> Result<usize> {
-    let fail = |source| DataError::Open {
-        path: path.to_owned(),
-        source,
-    };
+    let fail = |source| DataError::Open { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(fail)?;
     let mut length = 0;
     while length < start.len() {
@@ -283,10 +325,8 @@ fn read_start(path: &Path, start: &mut [u8]) -> Result<usize> {
 
 /// The text of a file without compression and byte order mark.
 fn decompressed(path: &Path, compression: Compression) -> Result<Box<dyn BufRead>> {
-    let file = File::open(path).map_err(|source| DataError::Open {
-        path: path.to_owned(),
-        source,
-    })?;
+    let file =
+        File::open(path).map_err(|source| DataError::Open { path: path.to_owned(), source })?;
     let raw = BufReader::with_capacity(BUFFER, file);
     let fail = |error| DataError::from_io(path, compression.label(), error);
     let mut stream: Box<dyn BufRead> = match compression {
@@ -297,42 +337,33 @@ fn decompressed(path: &Path, compression: Compression) -> Result<Box<dyn BufRead
             Box::new(BufReader::with_capacity(BUFFER, decoder))
         }
     };
-    if stream
-        .fill_buf()
-        .map_err(fail)?
-        .starts_with(b"\xef\xbb\xbf")
-    {
-        stream.consume(3);
-    }
+    skip_byte_order_mark(stream.as_mut()).map_err(fail)?;
     Ok(stream)
 }
 
+fn skip_byte_order_mark(stream: &mut dyn BufRead) -> io::Result<()> {
+    let mark = b"\xef\xbb\xbf";
+    if stream.fill_buf()?.starts_with(mark) {
+        stream.consume(mark.len());
+    }
+    Ok(())
+}
+
 fn delimiter(path: &Path, compression: Compression, stream: &mut dyn BufRead) -> Result<u8> {
-    let name = if compression == Compression::None {
-        path.to_owned()
-    } else {
-        path.with_extension("")
-    };
+    let name =
+        if compression == Compression::None { path.to_owned() } else { path.with_extension("") };
     if matches!(extension(&name).as_str(), "tsv" | "tab") {
         return Ok(b'\t');
     }
-    let start = stream
-        .fill_buf()
-        .map_err(|error| DataError::from_io(path, compression.label(), error))?;
-    let header = start
-        .split(|&byte| byte == b'\n')
-        .next()
-        .unwrap_or_default();
-    Ok([b',', b'\t', b';']
-        .into_iter()
-        .find(|byte| header.contains(byte))
-        .unwrap_or(b','))
+    let start =
+        stream.fill_buf().map_err(|error| DataError::from_io(path, compression.label(), error))?;
+    let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    Ok([b',', b'\t', b';'].into_iter().find(|byte| header.contains(byte)).unwrap_or(b','))
 }
 
-fn csv_reader(
-    stream: Box<dyn BufRead>,
-    delimiter: u8,
-) -> csv::Reader<RecordGuard<Box<dyn BufRead>>> {
+type TextReader = csv::Reader<RecordGuard<Box<dyn BufRead>>>;
+
+fn csv_reader(stream: Box<dyn BufRead>, delimiter: u8) -> TextReader {
     csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .buffer_capacity(BUFFER)
@@ -348,18 +379,13 @@ fn from_csv(
 ) -> DataError {
     let at = |position: &Option<csv::Position>| position.as_ref().map_or(1, csv::Position::line);
     match error.into_kind() {
-        csv::ErrorKind::Io(error) => match error
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref::<Objection>())
-        {
-            Some(objection) => from_objection(path, *objection),
-            None => DataError::from_io(path, compression.label(), error),
-        },
-        csv::ErrorKind::UnequalLengths {
-            pos,
-            expected_len,
-            len,
-        } => DataError::Ragged {
+        csv::ErrorKind::Io(error) => {
+            match error.get_ref().and_then(|inner| inner.downcast_ref::<Objection>()) {
+                Some(objection) => from_objection(path, *objection),
+                None => DataError::from_io(path, compression.label(), error),
+            }
+        }
+        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => DataError::Ragged {
             path: path.to_owned(),
             line: at(&pos),
             expected: expected_len,
@@ -375,10 +401,7 @@ fn from_csv(
         },
         other => {
             let source = io::Error::other(format!("{other:?}"));
-            DataError::Read {
-                path: path.to_owned(),
-                source,
-            }
+            DataError::Read { path: path.to_owned(), source }
         }
     }
 }
@@ -390,16 +413,12 @@ fn from_objection(path: &Path, objection: Objection) -> DataError {
         Objection::TextAfterQuote { line, opened } => {
             DataError::TextAfterQuote { path, line, opened }
         }
-        Objection::RecordTooLong { line } => DataError::RecordTooLong {
-            path,
-            line,
-            limit: MAX_RECORD_BYTES,
-        },
-        Objection::TooManyColumns { line } => DataError::TooManyColumns {
-            path,
-            line,
-            limit: MAX_COLUMNS,
-        },
+        Objection::RecordTooLong { line } => {
+            DataError::RecordTooLong { path, line, limit: MAX_RECORD_BYTES }
+        }
+        Objection::TooManyColumns { line } => {
+            DataError::TooManyColumns { path, line, limit: MAX_COLUMNS }
+        }
     }
 }
 

@@ -90,9 +90,7 @@ impl<R: Read> RecordGuard<R> {
                     if byte == self.delimiter {
                         self.fields += 1;
                         if self.fields > MAX_COLUMNS {
-                            return Err(Objection::TooManyColumns {
-                                line: self.record_line,
-                            });
+                            return Err(Objection::TooManyColumns { line: self.record_line });
                         }
                         State::FieldStart
                     } else if state == State::QuoteInQuoted {
@@ -115,9 +113,7 @@ impl<R: Read> RecordGuard<R> {
 
     fn check_length(&self) -> Result<(), Objection> {
         if self.record_bytes > MAX_RECORD_BYTES {
-            return Err(Objection::RecordTooLong {
-                line: self.record_line,
-            });
+            return Err(Objection::RecordTooLong { line: self.record_line });
         }
         Ok(())
     }
@@ -127,9 +123,7 @@ impl<R: Read> Read for RecordGuard<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         if count == 0 && !buffer.is_empty() && self.state == State::Quoted {
-            return Err(io::Error::other(Objection::UnclosedQuote {
-                line: self.quote_line,
-            }));
+            return Err(io::Error::other(Objection::UnclosedQuote { line: self.quote_line }));
         }
         self.follow(&buffer[..count]).map_err(io::Error::other)?;
         Ok(count)
@@ -166,19 +160,13 @@ mod tests {
 
     #[test]
     fn an_unclosed_quote_is_named_by_the_line_it_opens_on() {
-        assert_eq!(
-            read("a,b\n1,\"2\n3,4\n"),
-            Err(Objection::UnclosedQuote { line: 2 })
-        );
+        assert_eq!(read("a,b\n1,\"2\n3,4\n"), Err(Objection::UnclosedQuote { line: 2 }));
     }
 
     #[test]
     fn text_after_a_closing_quote_is_refused() {
         let text = "a,b\n\"x,1\n\"y\",2\n";
-        assert_eq!(
-            read(text),
-            Err(Objection::TextAfterQuote { line: 3, opened: 2 })
-        );
+        assert_eq!(read(text), Err(Objection::TextAfterQuote { line: 3, opened: 2 }));
     }
 
     #[test]

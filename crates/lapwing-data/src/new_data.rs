@@ -78,10 +78,8 @@ impl NewData {
                 });
             }
             if let Some((position, target)) = &mut target {
-                if matches!(
-                    lexicon.look(record.value(*position)),
-                    Value::Missing | Value::Infinite
-                ) {
+                if matches!(lexicon.look(record.value(*position)), Value::Missing | Value::Infinite)
+                {
                     dropped.target_missing += 1;
                     return Ok(());
                 }
@@ -96,15 +94,10 @@ impl NewData {
         })?;
         match (rows, dropped.total()) {
             (0, 0) => {
-                return Err(DataError::HeaderOnly {
-                    path: file.path().to_owned(),
-                });
+                return Err(DataError::HeaderOnly { path: file.path().to_owned() });
             }
             (0, _) => {
-                return Err(DataError::AllRowsDropped {
-                    path: file.path().to_owned(),
-                    dropped,
-                });
+                return Err(DataError::AllRowsDropped { path: file.path().to_owned(), dropped });
             }
             _ => {}
         }

@@ -125,10 +125,7 @@ impl Profile {
         let kind = self.kind(name, present);
         let mut notes = Vec::new();
         if self.infinite > 0 && kind == Kind::Numeric {
-            notes.push(format!(
-                "{} infinite values count as missing",
-                self.infinite
-            ));
+            notes.push(format!("{} infinite values count as missing", self.infinite));
         }
         if self.leading_zero && kind == Kind::Categorical && self.texts == 0 {
             notes.push("codes with leading zeros".to_owned());
@@ -142,32 +139,20 @@ impl Profile {
             ));
         }
         let note = (!notes.is_empty()).then(|| notes.join("; "));
-        Finding {
-            kind,
-            unfit: self.unfit(name, kind, present),
-            note,
-        }
+        Finding { kind, unfit: self.unfit(name, kind, present), note }
     }
 
     fn kind(&self, name: &str, present: u64) -> Kind {
         if self.texts == 0 && self.dates == 0 {
             let few_groups = is_id_name(name) && self.is_few_integers(MAX_GROUPS) && present > 0;
-            return if self.leading_zero || few_groups {
-                Kind::Categorical
-            } else {
-                Kind::Numeric
-            };
+            return if self.leading_zero || few_groups { Kind::Categorical } else { Kind::Numeric };
         }
         if self.dates == present {
             return Kind::Date;
         }
         let mean = |total: u64| total as f64 / self.texts.max(1) as f64;
         let long = mean(self.words) >= TEXT_WORDS || mean(self.characters) >= TEXT_CHARACTERS;
-        if long && self.distinct().count > MAX_GROUPS {
-            Kind::Text
-        } else {
-            Kind::Categorical
-        }
+        if long && self.distinct().count > MAX_GROUPS { Kind::Text } else { Kind::Categorical }
     }
 
     fn unfit(&self, name: &str, kind: Kind, present: u64) -> Option<Reason> {
@@ -199,23 +184,11 @@ impl Profile {
 
     /// How to keep numbers or dates of this range in 32 bits.
     pub(crate) fn storage(&self, kind: Kind) -> Storage {
-        let unit = if kind == Kind::Date && !self.with_time {
-            DAY
-        } else {
-            1.0
-        };
+        let unit = if kind == Kind::Date && !self.with_time { DAY } else { 1.0 };
         let (low, high) = (self.low / unit, self.high / unit);
         let far_from_zero = low.abs().max(high.abs()) > 8.0 * (high - low);
-        let offset = if low.is_finite() && far_from_zero {
-            low
-        } else {
-            0.0
-        };
-        Storage {
-            offset,
-            unit,
-            with_time: self.with_time,
-        }
+        let offset = if low.is_finite() && far_from_zero { low } else { 0.0 };
+        Storage { offset, unit, with_time: self.with_time }
     }
 }
 
@@ -229,9 +202,7 @@ fn is_id_name(name: &str) -> bool {
         return true;
     }
     let separated = ["_", "-", " ", "."].iter().any(|mark| {
-        ["id", "uuid", "guid", "key"]
-            .iter()
-            .any(|word| lower.ends_with(&format!("{mark}{word}")))
+        ["id", "uuid", "guid", "key"].iter().any(|word| lower.ends_with(&format!("{mark}{word}")))
     });
     let camel = name.strip_suffix("ID").or_else(|| name.strip_suffix("Id"));
     separated || camel.is_some_and(|stem| stem.ends_with(|last: char| last.is_lowercase()))
@@ -259,28 +230,16 @@ mod tests {
     #[test]
     fn plain_columns_are_told_by_their_values() {
         assert_eq!(kinds("x", &["1", "2.5", "NA"]), (Kind::Numeric, None));
-        assert_eq!(
-            kinds("x", &["red", "blue", "red"]),
-            (Kind::Categorical, None)
-        );
-        assert_eq!(
-            kinds("x", &["2024-01-01", "", "2024-01-02T10:00"]),
-            (Kind::Date, None)
-        );
+        assert_eq!(kinds("x", &["red", "blue", "red"]), (Kind::Categorical, None));
+        assert_eq!(kinds("x", &["2024-01-01", "", "2024-01-02T10:00"]), (Kind::Date, None));
         assert_eq!(kinds("x", &["2024-01-01", "17"]), (Kind::Categorical, None));
         assert_eq!(kinds("zip", &["02134", "10001"]), (Kind::Categorical, None));
     }
 
     #[test]
     fn constant_and_empty_columns_are_unfit() {
-        assert_eq!(
-            kinds("x", &["7", "7"]),
-            (Kind::Numeric, Some(Reason::Constant))
-        );
-        assert_eq!(
-            kinds("x", &["", "NA"]),
-            (Kind::Numeric, Some(Reason::AllMissing))
-        );
+        assert_eq!(kinds("x", &["7", "7"]), (Kind::Numeric, Some(Reason::Constant)));
+        assert_eq!(kinds("x", &["", "NA"]), (Kind::Numeric, Some(Reason::AllMissing)));
         assert_eq!(kinds("x", &["yes", ""]), (Kind::Categorical, None));
     }
 
@@ -288,37 +247,17 @@ mod tests {
     fn identifiers_are_unfit() {
         let id = Some(Reason::IdLike);
         assert_eq!(finding("n", (5..500).map(|i| i.to_string())).unfit, id);
-        assert_eq!(
-            finding("user", (0..500).map(|i| format!("u{}", i * 7 % 500))).unfit,
-            id
-        );
-        assert_eq!(
-            finding("userId", (0..5000).map(|i| (i * 7 % 700).to_string())).unfit,
-            id
-        );
-        assert_eq!(
-            finding("count", (0..5000).map(|i| (i * 7 % 700).to_string())).unfit,
-            None
-        );
-        assert_eq!(
-            finding("price", (0..500).map(|i| (i as f64 * 1.5).to_string())).unfit,
-            None
-        );
+        assert_eq!(finding("user", (0..500).map(|i| format!("u{}", i * 7 % 500))).unfit, id);
+        assert_eq!(finding("userId", (0..5000).map(|i| (i * 7 % 700).to_string())).unfit, id);
+        assert_eq!(finding("count", (0..5000).map(|i| (i * 7 % 700).to_string())).unfit, None);
+        assert_eq!(finding("price", (0..500).map(|i| (i as f64 * 1.5).to_string())).unfit, None);
         let shops = finding("shop_id", (0..5000).map(|i| (i * 7 % 30).to_string()));
         assert_eq!((shops.kind, shops.unfit), (Kind::Categorical, None));
     }
 
     #[test]
     fn names_of_identifiers_are_recognised() {
-        for name in [
-            "id",
-            "ID",
-            "user_id",
-            "WorkerID",
-            "customerId",
-            "Unnamed: 0",
-            "order-id",
-        ] {
+        for name in ["id", "ID", "user_id", "WorkerID", "customerId", "Unnamed: 0", "order-id"] {
             assert!(is_id_name(name), "{name}");
         }
         for name in ["paid", "PAID", "grid", "humid", "keyboard", "idle"] {
@@ -330,26 +269,13 @@ mod tests {
     fn free_text_is_not_categorical() {
         let review = |i| format!("the film number {i} was rather long and not very good");
         assert_eq!(finding("review", (0..100).map(review)).kind, Kind::Text);
-        assert_eq!(
-            finding("review", (0..100).map(|i| review(i % 3))).kind,
-            Kind::Categorical
-        );
+        assert_eq!(finding("review", (0..100).map(|i| review(i % 3))).kind, Kind::Categorical);
     }
 
     #[test]
     fn a_number_column_with_one_word_says_where_the_word_is() {
-        let values = (0..100).map(|i| {
-            if i == 41 {
-                "oops".to_owned()
-            } else {
-                format!("{}", f64::from(i) / 3.0)
-            }
-        });
-        assert!(
-            finding("x", values)
-                .note
-                .unwrap()
-                .contains("\"oops\" in row 42")
-        );
+        let values = (0..100)
+            .map(|i| if i == 41 { "oops".to_owned() } else { format!("{}", f64::from(i) / 3.0) });
+        assert!(finding("x", values).note.unwrap().contains("\"oops\" in row 42"));
     }
 }

@@ -22,15 +22,10 @@ pub fn rewrite<E: From<DataError>>(
 ) -> Result<u64, E> {
     let file = TableFile::open(input)?;
     let Some(delimiter) = file.delimiter() else {
-        return Err(DataError::CannotRewrite {
-            path: file.path().to_owned(),
-        }
-        .into());
+        return Err(DataError::CannotRewrite { path: file.path().to_owned() }.into());
     };
     let output = Compressor::new(BufWriter::new(output), compression).map_err(DataError::Write)?;
-    let mut writer = csv::WriterBuilder::new()
-        .delimiter(delimiter)
-        .from_writer(output);
+    let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(output);
     let write_error = |error: csv::Error| DataError::Write(io::Error::from(error));
     writer.write_record(file.columns()).map_err(write_error)?;
     let mut rows = 0;
@@ -44,9 +39,7 @@ pub fn rewrite<E: From<DataError>>(
         rows = record.row;
         Ok::<(), E>(())
     })?;
-    let output = writer
-        .into_inner()
-        .map_err(|error| DataError::Write(error.into_error()))?;
+    let output = writer.into_inner().map_err(|error| DataError::Write(error.into_error()))?;
     output.finish().map_err(DataError::Write)?;
     Ok(rows)
 }

@@ -167,11 +167,7 @@ pub(crate) struct Storage {
 
 impl Default for Storage {
     fn default() -> Self {
-        Self {
-            offset: 0.0,
-            unit: 1.0,
-            with_time: false,
-        }
+        Self { offset: 0.0, unit: 1.0, with_time: false }
     }
 }
 
@@ -191,16 +187,12 @@ pub struct Schema {
 impl Schema {
     /// The columns that are learnt from, in the order of the file.
     pub fn features(&self) -> impl Iterator<Item = &ColumnSchema> {
-        self.columns
-            .iter()
-            .filter(|column| column.role.is_feature())
+        self.columns.iter().filter(|column| column.role.is_feature())
     }
 
     /// The target column.
     pub fn target(&self) -> Option<&ColumnSchema> {
-        self.columns
-            .iter()
-            .find(|column| column.role == Role::Target)
+        self.columns.iter().find(|column| column.role == Role::Target)
     }
 
     /// The source column.

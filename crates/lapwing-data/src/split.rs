@@ -22,11 +22,7 @@ pub struct SplitConfig {
 
 impl Default for SplitConfig {
     fn default() -> Self {
-        Self {
-            validation: 0.1,
-            test: 0.2,
-            seed: 0,
-        }
+        Self { validation: 0.1, test: 0.2, seed: 0 }
     }
 }
 
@@ -44,11 +40,7 @@ pub struct Split {
 impl Split {
     /// Splits the rows of a target: within every class, or within quantile bins of a number, each part gets its share.
     pub fn new(target: &Target, config: &SplitConfig) -> Result<Self, DataError> {
-        let SplitConfig {
-            validation,
-            test,
-            seed,
-        } = *config;
+        let SplitConfig { validation, test, seed } = *config;
         let valid = |share: f64| (0.0..1.0).contains(&share);
         if !valid(validation) || !valid(test) || validation + test >= 1.0 {
             return Err(DataError::BadFractions { validation, test });
@@ -75,19 +67,12 @@ impl Split {
         for part in [&mut train, &mut validation, &mut test] {
             part.sort_unstable();
         }
-        Ok(Self {
-            train,
-            validation,
-            test,
-        })
+        Ok(Self { train, validation, test })
     }
 }
 
 fn most_owed(owed: &[f64; 3]) -> usize {
-    (1..owed.len()).fold(
-        0,
-        |most, part| if owed[part] > owed[most] { part } else { most },
-    )
+    (1..owed.len()).fold(0, |most, part| if owed[part] > owed[most] { part } else { most })
 }
 
 /// Rows by class, or by bins of equal size in the order of the values.
@@ -124,10 +109,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn classes(codes: Vec<u32>, count: usize) -> Target {
-        Target::Classes {
-            codes,
-            names: (0..count).map(|i| i.to_string()).collect(),
-        }
+        Target::Classes { codes, names: (0..count).map(|i| i.to_string()).collect() }
     }
 
     proptest! {
@@ -159,39 +141,18 @@ mod tests {
     #[test]
     fn numbers_are_stratified_by_quantile() {
         let values = Target::Values((0..1000).map(|i| f64::from(i * 7 % 1000)).collect());
-        let split = Split::new(
-            &values,
-            &SplitConfig {
-                validation: 0.0,
-                test: 0.2,
-                seed: 1,
-            },
-        )
-        .unwrap();
-        let Target::Values(values) = values else {
-            unreachable!()
-        };
-        let top = split
-            .test
-            .iter()
-            .filter(|&&row| values[row as usize] >= 900.0)
-            .count();
+        let split =
+            Split::new(&values, &SplitConfig { validation: 0.0, test: 0.2, seed: 1 }).unwrap();
+        let Target::Values(values) = values else { unreachable!() };
+        let top = split.test.iter().filter(|&&row| values[row as usize] >= 900.0).count();
         assert!((19..=21).contains(&top), "{top}");
     }
 
     #[test]
     fn the_seed_decides() {
         let target = Target::Values((0..100).map(f64::from).collect());
-        let split = |seed| {
-            Split::new(
-                &target,
-                &SplitConfig {
-                    seed,
-                    ..SplitConfig::default()
-                },
-            )
-            .unwrap()
-        };
+        let split =
+            |seed| Split::new(&target, &SplitConfig { seed, ..SplitConfig::default() }).unwrap();
         assert_eq!(split(3), split(3));
         assert_ne!(split(3), split(4));
     }
@@ -200,15 +161,8 @@ mod tests {
     fn shares_that_leave_nothing_for_training_are_refused() {
         let target = Target::Values(vec![1.0, 2.0]);
         for (validation, test) in [(0.5, 0.5), (-0.1, 0.2), (f64::NAN, 0.1), (0.0, 1.0)] {
-            let config = SplitConfig {
-                validation,
-                test,
-                seed: 0,
-            };
-            assert!(matches!(
-                Split::new(&target, &config),
-                Err(DataError::BadFractions { .. })
-            ));
+            let config = SplitConfig { validation, test, seed: 0 };
+            assert!(matches!(Split::new(&target, &config), Err(DataError::BadFractions { .. })));
         }
     }
 }

@@ -23,10 +23,7 @@ pub(crate) struct Places {
 impl Places {
     pub(crate) fn new(file: &TableFile, options: &ReadOptions) -> Result<Self> {
         let positions = |names: &[String]| {
-            names
-                .iter()
-                .map(|name| file.position(name))
-                .collect::<Result<Vec<_>>>()
+            names.iter().map(|name| file.position(name)).collect::<Result<Vec<_>>>()
         };
         let places = Self {
             target: file.position(&options.target)?,
@@ -38,11 +35,7 @@ impl Places {
             file.position(name)?;
         }
         let conflict = |column: usize, first, second| {
-            Err(DataError::RoleConflict {
-                column: file.columns()[column].clone(),
-                first,
-                second,
-            })
+            Err(DataError::RoleConflict { column: file.columns()[column].clone(), first, second })
         };
         if places.target == places.source {
             return conflict(places.target, "target", "source");
@@ -51,21 +44,14 @@ impl Places {
             if features.contains(&places.target) {
                 return conflict(places.target, "target", "feature");
             }
-            if let Some(&column) = features
-                .iter()
-                .find(|column| places.ignore.contains(column))
-            {
+            if let Some(&column) = features.iter().find(|column| places.ignore.contains(column)) {
                 return conflict(column, "feature", "ignored");
             }
         }
         if places.ignore.contains(&places.target) {
             return conflict(places.target, "target", "ignored");
         }
-        let asked = places
-            .features
-            .iter()
-            .flatten()
-            .chain([&places.target, &places.source]);
+        let asked = places.features.iter().flatten().chain([&places.target, &places.source]);
         for &column in asked {
             if let Some(found) = file.unsupported(column) {
                 return Err(DataError::UnsupportedColumn {
@@ -81,10 +67,7 @@ impl Places {
     /// Whether a record cannot be used, and why: the same answer in both passes.
     pub(crate) fn drops(&self, lexicon: &Lexicon, record: &Record<'_>) -> Option<Dropped> {
         let mut dropped = Dropped::default();
-        if matches!(
-            lexicon.look(record.value(self.target)),
-            Value::Missing | Value::Infinite
-        ) {
+        if matches!(lexicon.look(record.value(self.target)), Value::Missing | Value::Infinite) {
             dropped.target_missing = 1;
         } else if lexicon.look(record.value(self.source)) == Value::Missing {
             dropped.source_missing = 1;
@@ -127,18 +110,9 @@ impl Survey {
             Ok(())
         })?;
         match (rows, dropped.total()) {
-            (0, 0) => Err(DataError::HeaderOnly {
-                path: file.path().to_owned(),
-            }),
-            (0, _) => Err(DataError::AllRowsDropped {
-                path: file.path().to_owned(),
-                dropped,
-            }),
-            _ => Ok(Self {
-                profiles,
-                rows,
-                dropped,
-            }),
+            (0, 0) => Err(DataError::HeaderOnly { path: file.path().to_owned() }),
+            (0, _) => Err(DataError::AllRowsDropped { path: file.path().to_owned(), dropped }),
+            _ => Ok(Self { profiles, rows, dropped }),
         }
     }
 
@@ -153,9 +127,7 @@ impl Survey {
             .map(|column| self.column(file, places, options, column))
             .collect();
         let target = &mut columns[places.target];
-        let task = options
-            .task
-            .unwrap_or_else(|| self.task(target.kind, places.target));
+        let task = options.task.unwrap_or_else(|| self.task(target.kind, places.target));
         if task == Task::Regression && target.kind == Kind::Categorical {
             // What is not a number is then reported where it stands.
             target.kind = Kind::Numeric;
@@ -166,10 +138,7 @@ impl Survey {
                 .filter(|column| matches!(column.role, Role::Ignored(_)))
                 .map(|column| format!("{} {}", column.name, column.role))
                 .collect();
-            return Err(DataError::NoFeatures {
-                path: file.path().to_owned(),
-                ignored,
-            });
+            return Err(DataError::NoFeatures { path: file.path().to_owned(), ignored });
         }
         Ok(Schema {
             task,
@@ -200,20 +169,13 @@ impl Survey {
         let profile = &self.profiles[column];
         let finding = profile.finding(&name);
         let asked_kind = options.types.get(&name).copied();
-        let listed = places
-            .features
-            .as_ref()
-            .map(|features| features.contains(&column));
+        let listed = places.features.as_ref().map(|features| features.contains(&column));
         let named = asked_kind.is_some() || listed == Some(true);
 
         let role = if column == places.target {
             Role::Target
         } else if column == places.source {
-            if listed == Some(true) {
-                Role::SourceAndFeature
-            } else {
-                Role::Source
-            }
+            if listed == Some(true) { Role::SourceAndFeature } else { Role::Source }
         } else if listed == Some(false) || places.ignore.contains(&column) {
             Role::Ignored(Reason::Asked)
         } else if file.unsupported(column).is_some() {

@@ -38,26 +38,14 @@ pub struct Column {
 #[derive(Debug, Clone)]
 pub(crate) enum Values {
     /// Numbers and dates less their offset; missing is NaN.
-    Numbers {
-        values: Vec<f32>,
-        storage: Storage,
-        is_date: bool,
-    },
+    Numbers { values: Vec<f32>, storage: Storage, is_date: bool },
     /// Indices into the levels, [`MISSING`] or [`BEYOND`].
-    Codes {
-        codes: Vec<u32>,
-        levels: IndexSet<Box<str>>,
-    },
+    Codes { codes: Vec<u32>, levels: IndexSet<Box<str>> },
 }
 
 impl Table {
     pub(crate) fn new(path: PathBuf, columns: Vec<Column>, len: usize, numbers: Vec<u32>) -> Self {
-        Self {
-            path,
-            columns,
-            len,
-            numbers,
-        }
+        Self { path, columns, len, numbers }
     }
 
     /// Rows.
@@ -96,8 +84,7 @@ impl Table {
     /// A value as a person would write it: empty when missing or out of range. Numbers are those kept in 32 bits; for
     /// the exact text of a few rows see [`TableFile::rows`](crate::TableFile::rows).
     pub fn display(&self, row: u32, column: &str) -> String {
-        self.column(column)
-            .map_or_else(String::new, |column| column.display(row))
+        self.column(column).map_or_else(String::new, |column| column.display(row))
     }
 }
 
@@ -121,19 +108,15 @@ impl Column {
 
     fn display(&self, row: u32) -> String {
         match &self.values {
-            Values::Numbers {
-                values,
-                storage,
-                is_date,
-            } => match values.get(row as usize) {
+            Values::Numbers { values, storage, is_date } => match values.get(row as usize) {
                 Some(value) if !value.is_nan() => display_number(*value, storage, *is_date),
                 _ => String::new(),
             },
             Values::Codes { codes, levels } => match codes.get(row as usize) {
                 Some(&BEYOND) => "(other)".to_owned(),
-                Some(&code) => levels
-                    .get_index(code as usize)
-                    .map_or_else(String::new, ToString::to_string),
+                Some(&code) => {
+                    levels.get_index(code as usize).map_or_else(String::new, ToString::to_string)
+                }
                 None => String::new(),
             },
         }
@@ -142,10 +125,7 @@ impl Column {
 
 fn display_number(value: f32, storage: &Storage, is_date: bool) -> String {
     if is_date {
-        return date::format(
-            (f64::from(value) + storage.offset) * storage.unit,
-            storage.with_time,
-        );
+        return date::format((f64::from(value) + storage.offset) * storage.unit, storage.with_time);
     }
     if storage.offset == 0.0 {
         return value.to_string();
@@ -183,10 +163,9 @@ impl ColumnBuilder {
                 storage,
                 is_date: kind == Kind::Date,
             },
-            Kind::Categorical | Kind::Text => Values::Codes {
-                codes: Vec::with_capacity(capacity),
-                levels: IndexSet::new(),
-            },
+            Kind::Categorical | Kind::Text => {
+                Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() }
+            }
         };
         Self {
             position,
@@ -204,10 +183,7 @@ impl ColumnBuilder {
             position,
             name: name.to_owned(),
             kind: Kind::Categorical,
-            values: Values::Codes {
-                codes: Vec::with_capacity(capacity),
-                levels: IndexSet::new(),
-            },
+            values: Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() },
             max_levels: BEYOND as usize,
             buffer: String::new(),
         }
@@ -216,11 +192,7 @@ impl ColumnBuilder {
     pub(crate) fn push(&mut self, lexicon: &Lexicon, record: &Record<'_>) -> Result<(), DataError> {
         let raw = record.value(self.position);
         match &mut self.values {
-            Values::Numbers {
-                values,
-                storage,
-                is_date,
-            } => {
+            Values::Numbers { values, storage, is_date } => {
                 let number = match lexicon.look(raw) {
                     Value::Missing | Value::Infinite => f64::NAN,
                     Value::Number(number) if !*is_date => number,
@@ -265,10 +237,7 @@ impl ColumnBuilder {
                 levels.shrink_to_fit();
             }
         }
-        Column {
-            name: self.name,
-            values,
-        }
+        Column { name: self.name, values }
     }
 
     /// Codes and names of a column made by [`ColumnBuilder::names`].
@@ -289,19 +258,12 @@ mod tests {
     #[test]
     fn numbers_are_shown_as_they_were_written() {
         let near = Storage::default();
-        let far = Storage {
-            offset: 1_700_000_000.0,
-            ..near
-        };
+        let far = Storage { offset: 1_700_000_000.0, ..near };
         assert_eq!(display_number(8.3252, &near, false), "8.3252");
         assert_eq!(display_number(41.0, &near, false), "41");
         assert_eq!(display_number(12_345.0, &far, false), "1700012345");
         assert_eq!(display_number(0.5, &far, false), "1700000000.5");
-        let days = Storage {
-            offset: 19_000.0,
-            unit: date::DAY,
-            with_time: false,
-        };
+        let days = Storage { offset: 19_000.0, unit: date::DAY, with_time: false };
         assert_eq!(display_number(1.0, &days, true), "2022-01-09");
     }
 }

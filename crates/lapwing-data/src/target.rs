@@ -63,27 +63,14 @@ impl Scale {
     pub fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
         let count = values.clone().count();
         if count == 0 {
-            return Self {
-                mean: 0.0,
-                std: 1.0,
-            };
+            return Self { mean: 0.0, std: 1.0 };
         }
         let mean = values.clone().sum::<f64>() / count as f64;
-        let std = (values
-            .map(|value| (value - mean) * (value - mean))
-            .sum::<f64>()
-            / count as f64)
+        let std = (values.map(|value| (value - mean) * (value - mean)).sum::<f64>() / count as f64)
             .sqrt();
         // Rounding leaves equal values a spread that is not theirs.
         let negligible = mean.abs() * 1e-12;
-        Self {
-            mean,
-            std: if std > negligible && std.is_finite() {
-                std
-            } else {
-                1.0
-            },
-        }
+        Self { mean, std: if std > negligible && std.is_finite() { std } else { 1.0 } }
     }
 }
 
@@ -147,12 +134,7 @@ impl TargetBuilder {
     pub(crate) fn push(&mut self, lexicon: &Lexicon, record: &Record<'_>) -> Result<(), DataError> {
         let raw = record.value(self.position);
         match &mut self.values {
-            Filling::Classes {
-                codes,
-                names,
-                known,
-                unseen,
-            } => {
+            Filling::Classes { codes, names, known, unseen } => {
                 let number;
                 let class = match lexicon.look(raw) {
                     // 1, 1.0 and +1 are one class.
@@ -191,18 +173,10 @@ impl TargetBuilder {
     pub(crate) fn finish(self) -> (Target, BTreeMap<String, u64>) {
         match self.values {
             Filling::Values(values) => (Target::Values(values), BTreeMap::new()),
-            Filling::Classes {
-                codes,
-                names,
-                known,
-                unseen,
-            } => {
+            Filling::Classes { codes, names, known, unseen } => {
                 let names: Vec<String> = names.into_iter().map(String::from).collect();
-                let (codes, names) = if known {
-                    (codes, names)
-                } else {
-                    in_order(codes, names, self.kind)
-                };
+                let (codes, names) =
+                    if known { (codes, names) } else { in_order(codes, names, self.kind) };
                 (Target::Classes { codes, names }, unseen)
             }
         }
@@ -214,9 +188,7 @@ fn in_order(mut codes: Vec<u32>, names: Vec<String>, kind: Kind) -> (Vec<u32>, V
     let mut order: Vec<usize> = (0..names.len()).collect();
     let number = |index: usize| names[index].parse::<f64>().unwrap_or(f64::INFINITY);
     order.sort_by(|&a, &b| match kind {
-        Kind::Numeric => number(a)
-            .total_cmp(&number(b))
-            .then_with(|| names[a].cmp(&names[b])),
+        Kind::Numeric => number(a).total_cmp(&number(b)).then_with(|| names[a].cmp(&names[b])),
         _ => names[a].cmp(&names[b]),
     });
     let mut new_code = vec![0; names.len()];
@@ -237,10 +209,7 @@ mod tests {
     fn classes_are_ordered_by_value_or_by_alphabet() {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let (codes, ordered) = in_order(vec![0, 1, 2, 0], names(&["10", "9", "-1"]), Kind::Numeric);
-        assert_eq!(
-            (codes, ordered),
-            (vec![2, 1, 0, 2], names(&["-1", "9", "10"]))
-        );
+        assert_eq!((codes, ordered), (vec![2, 1, 0, 2], names(&["-1", "9", "10"])));
         let (codes, ordered) = in_order(vec![0, 1, 2], names(&["b", "10", "9"]), Kind::Categorical);
         assert_eq!((codes, ordered), (vec![2, 0, 1], names(&["10", "9", "b"])));
     }
@@ -248,12 +217,6 @@ mod tests {
     #[test]
     fn equal_values_have_a_scale_of_one() {
         assert_eq!(Scale::of([0.1; 7].into_iter()).std, 1.0);
-        assert_eq!(
-            Scale::of([].into_iter()),
-            Scale {
-                mean: 0.0,
-                std: 1.0
-            }
-        );
+        assert_eq!(Scale::of([].into_iter()), Scale { mean: 0.0, std: 1.0 });
     }
 }

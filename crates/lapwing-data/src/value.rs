@@ -39,13 +39,8 @@ pub(crate) struct Lexicon {
 
 impl Lexicon {
     pub(crate) fn new(missing: &[String]) -> Self {
-        let lengths = missing
-            .iter()
-            .fold(0, |bits, token| bits | 1 << token.len().min(31));
-        Self {
-            missing: missing.to_vec(),
-            lengths,
-        }
+        let lengths = missing.iter().fold(0, |bits, token| bits | 1 << token.len().min(31));
+        Self { missing: missing.to_vec(), lengths }
     }
 
     pub(crate) fn is_missing(&self, text: &str) -> bool {
@@ -110,11 +105,7 @@ impl Lexicon {
 fn trimmed(text: &str) -> &str {
     let is_ink = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
     let bytes = text.as_bytes();
-    if is_ink(bytes.first()) && is_ink(bytes.last()) {
-        text
-    } else {
-        text.trim()
-    }
+    if is_ink(bytes.first()) && is_ink(bytes.last()) { text } else { text.trim() }
 }
 
 fn finite(number: f64) -> Value<'static> {
@@ -159,46 +150,23 @@ mod tests {
     fn values_are_told_apart() {
         let lexicon = lexicon();
         let look = |text| lexicon.look(Raw::Text(text));
-        for (text, number) in [
-            ("1", 1.0),
-            (" -2.5 ", -2.5),
-            ("+3", 3.0),
-            (".5", 0.5),
-            ("1e3", 1000.0),
-            ("007", 7.0),
-        ] {
+        for (text, number) in
+            [("1", 1.0), (" -2.5 ", -2.5), ("+3", 3.0), (".5", 0.5), ("1e3", 1000.0), ("007", 7.0)]
+        {
             assert_eq!(look(text), Value::Number(number), "{text}");
         }
-        for text in [
-            "", "  ", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?",
-        ] {
+        for text in ["", "  ", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"] {
             assert_eq!(look(text), Value::Missing, "{text}");
         }
         for text in ["inf", "-Infinity", "+INF", "1e999"] {
             assert_eq!(look(text), Value::Infinite, "{text}");
         }
-        for text in [
-            "a",
-            "1,5",
-            "5%",
-            "0x1f",
-            "1_000",
-            "-",
-            "+nan",
-            "Nantes",
-            "infra",
-            "2024-13-01",
-            "--1",
-        ] {
+        for text in
+            ["a", "1,5", "5%", "0x1f", "1_000", "-", "+nan", "Nantes", "infra", "2024-13-01", "--1"]
+        {
             assert_eq!(look(text), Value::Text(text), "{text}");
         }
-        assert!(matches!(
-            look("2024-01-31"),
-            Value::Date(Moment {
-                has_time: false,
-                ..
-            })
-        ));
+        assert!(matches!(look("2024-01-31"), Value::Date(Moment { has_time: false, .. })));
     }
 
     #[test]

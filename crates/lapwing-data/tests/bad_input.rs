@@ -30,13 +30,10 @@ fn failure(text: &str) -> DataError {
 }
 
 fn parquet_bytes() -> Vec<u8> {
-    let numbers: ArrayRef = Arc::new(Float64Array::from_iter_values(
-        (0..500).map(|i| f64::from(i) / 7.0),
-    ));
+    let numbers: ArrayRef =
+        Arc::new(Float64Array::from_iter_values((0..500).map(|i| f64::from(i) / 7.0)));
     let names = |n: u32| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(
-            (0..500).map(|i| format!("v{}", i % n)),
-        ))
+        Arc::new(StringArray::from_iter_values((0..500).map(|i| format!("v{}", i % n))))
     };
     let batch =
         RecordBatch::try_from_iter([("x", numbers), ("s", names(3)), ("y", names(2))]).unwrap();
@@ -76,11 +73,7 @@ fn a_header_without_data() {
 fn a_missing_column_is_named_with_those_that_are_there() {
     let error = failure("x,who,y\n1,a,2\n");
     assert!(matches!(&error, DataError::MissingColumn { column, .. } if column == "s"));
-    assert!(
-        error
-            .to_string()
-            .ends_with("has no column \"s\"; its columns are x, who, y")
-    );
+    assert!(error.to_string().ends_with("has no column \"s\"; its columns are x, who, y"));
 }
 
 #[test]
@@ -88,18 +81,9 @@ fn a_column_named_in_an_option_has_to_exist() {
     let text = b"x,s,y\n1,a,2\n3,b,4\n";
     let base = ReadOptions::new("y", "s");
     for options in [
-        ReadOptions {
-            features: Some(vec!["z".into()]),
-            ..base.clone()
-        },
-        ReadOptions {
-            ignore: vec!["z".into()],
-            ..base.clone()
-        },
-        ReadOptions {
-            types: [("z".to_owned(), Kind::Numeric)].into(),
-            ..base.clone()
-        },
+        ReadOptions { features: Some(vec!["z".into()]), ..base.clone() },
+        ReadOptions { ignore: vec!["z".into()], ..base.clone() },
+        ReadOptions { types: [("z".to_owned(), Kind::Numeric)].into(), ..base.clone() },
     ] {
         let error = read_as("t.csv", text, &options).unwrap_err();
         assert!(matches!(error, DataError::MissingColumn { column, .. } if column == "z"));
@@ -112,19 +96,9 @@ fn one_column_cannot_have_two_roles() {
     let base = ReadOptions::new("y", "s");
     for options in [
         ReadOptions::new("y", "y"),
-        ReadOptions {
-            features: Some(vec!["y".into()]),
-            ..base.clone()
-        },
-        ReadOptions {
-            ignore: vec!["y".into()],
-            ..base.clone()
-        },
-        ReadOptions {
-            features: Some(vec!["x".into()]),
-            ignore: vec!["x".into()],
-            ..base.clone()
-        },
+        ReadOptions { features: Some(vec!["y".into()]), ..base.clone() },
+        ReadOptions { ignore: vec!["y".into()], ..base.clone() },
+        ReadOptions { features: Some(vec!["x".into()]), ignore: vec!["x".into()], ..base.clone() },
     ] {
         let error = read_as("t.csv", text, &options).unwrap_err();
         assert!(matches!(error, DataError::RoleConflict { .. }), "{error}");
@@ -141,10 +115,7 @@ fn two_columns_of_the_same_name() {
 
 #[test]
 fn a_ragged_row() {
-    for (text, found) in [
-        ("x,s,y\n1,a,2\n1,a\n", 2),
-        ("x,s,y\n\"1\n1\",a,2\n1,a,2,3\n", 4),
-    ] {
+    for (text, found) in [("x,s,y\n1,a,2\n1,a\n", 2), ("x,s,y\n\"1\n1\",a,2\n1,a,2,3\n", 4)] {
         let error = failure(text);
         let line = if found == 2 { 3 } else { 4 };
         assert!(
@@ -156,12 +127,8 @@ fn a_ragged_row() {
 
 #[test]
 fn bytes_that_are_not_utf8_are_named_by_line_and_column() {
-    let error = read_as(
-        "t.csv",
-        b"x,s,y\n1,a,2\n1,caf\xe9,2\n",
-        &ReadOptions::new("y", "s"),
-    )
-    .unwrap_err();
+    let error =
+        read_as("t.csv", b"x,s,y\n1,a,2\n1,caf\xe9,2\n", &ReadOptions::new("y", "s")).unwrap_err();
     assert!(
         matches!(&error, DataError::InvalidUtf8 { line: 3, column, .. } if column == "s"),
         "{error}"
@@ -181,11 +148,7 @@ fn an_unclosed_quote() {
     ));
     assert!(matches!(
         failure("x,s,y\n1,\"a,2\n3,\"b\",4\n"),
-        DataError::TextAfterQuote {
-            line: 3,
-            opened: 2,
-            ..
-        }
+        DataError::TextAfterQuote { line: 3, opened: 2, .. }
     ));
 }
 
@@ -195,30 +158,19 @@ fn a_field_of_fifty_megabytes_is_refused_while_it_is_read() {
     for quoted in [true, false] {
         let path = dir.path().join("huge.csv");
         let mut file = fs::File::create(&path).unwrap();
-        file.write_all(if quoted {
-            b"x,s,y\n1,a,2\n1,\""
-        } else {
-            b"x,s,y\n1,a,2\n1,"
-        })
-        .unwrap();
+        file.write_all(if quoted { b"x,s,y\n1,a,2\n1,\"" } else { b"x,s,y\n1,a,2\n1," }).unwrap();
         for _ in 0..50 {
             file.write_all(&vec![b'a'; 1 << 20]).unwrap();
         }
         drop(file);
         let error = Dataset::read(&path, &ReadOptions::new("y", "s")).unwrap_err();
-        assert!(
-            matches!(error, DataError::RecordTooLong { line: 3, .. }),
-            "{error}"
-        );
+        assert!(matches!(error, DataError::RecordTooLong { line: 3, .. }), "{error}");
     }
 }
 
 #[test]
 fn a_header_of_a_million_columns_is_refused() {
-    assert!(matches!(
-        failure(&"a,".repeat(1_000_000)),
-        DataError::TooManyColumns { line: 1, .. }
-    ));
+    assert!(matches!(failure(&"a,".repeat(1_000_000)), DataError::TooManyColumns { line: 1, .. }));
 }
 
 #[test]
@@ -257,22 +209,13 @@ fn truncated_or_damaged_parquet() {
         assert!(
             matches!(
                 error,
-                DataError::Truncated {
-                    format: "Parquet",
-                    ..
-                } | DataError::Damaged { .. }
+                DataError::Truncated { format: "Parquet", .. } | DataError::Damaged { .. }
             ),
             "{keep}: {error}"
         );
     }
     let error = read_as("t.parquet", b"x,s,y\n1,a,2\n", &options).unwrap_err();
-    assert!(matches!(
-        error,
-        DataError::Damaged {
-            format: "Parquet",
-            ..
-        }
-    ));
+    assert!(matches!(error, DataError::Damaged { format: "Parquet", .. }));
 }
 
 #[test]
@@ -293,72 +236,38 @@ fn no_flipped_byte_of_a_parquet_file_makes_the_reader_panic() {
 fn a_target_of_one_class() {
     let error = failure("x,s,y\n1,a,cat\n2,b,cat\n");
     assert!(matches!(&error, DataError::OneClass { class, .. } if class == "cat"));
-    assert!(matches!(
-        failure("x,s,y\n1,a,2.5\n2,b,2.5\n"),
-        DataError::OneClass { .. }
-    ));
+    assert!(matches!(failure("x,s,y\n1,a,2.5\n2,b,2.5\n"), DataError::OneClass { .. }));
 }
 
 #[test]
 fn no_feature_is_left() {
     let error = failure("x,s,y,z\n1,a,0,\n1,b,1,NA\n");
-    assert!(
-        error
-            .to_string()
-            .ends_with("(x ignored: constant, z ignored: no values)"),
-        "{error}"
-    );
+    assert!(error.to_string().ends_with("(x ignored: constant, z ignored: no values)"), "{error}");
 }
 
 #[test]
 fn rows_without_target_or_source_are_dropped_and_counted() {
     let dataset = read("x,s,y\n1,a,0\n2,a,NA\n3,,1\n4,b,1\n5,,\n6,b,inf\n").unwrap();
-    assert_eq!(
-        dataset.dropped,
-        Dropped {
-            target_missing: 3,
-            source_missing: 1
-        }
-    );
-    assert_eq!(
-        (0..2)
-            .map(|row| dataset.table.row_number(row))
-            .collect::<Vec<_>>(),
-        [1, 4]
-    );
+    assert_eq!(dataset.dropped, Dropped { target_missing: 3, source_missing: 1 });
+    assert_eq!((0..2).map(|row| dataset.table.row_number(row)).collect::<Vec<_>>(), [1, 4]);
     assert_eq!(dataset.schema.columns[0].distinct.count, 2);
     assert!(matches!(
         failure("x,s,y\n1,a,\n2,,0\n"),
-        DataError::AllRowsDropped {
-            dropped: Dropped {
-                target_missing: 1,
-                source_missing: 1
-            },
-            ..
-        }
+        DataError::AllRowsDropped { dropped: Dropped { target_missing: 1, source_missing: 1 }, .. }
     ));
 }
 
 #[test]
 fn one_source_or_a_source_per_row_is_a_warning() {
-    assert_eq!(
-        read("x,s,y\n1,a,0\n2,a,1\n").unwrap().warnings,
-        [Warning::OneSource("a".into())]
-    );
-    assert_eq!(
-        read("x,s,y\n1,a,0\n2,b,1\n").unwrap().warnings,
-        [Warning::SourcePerRow(2)]
-    );
+    assert_eq!(read("x,s,y\n1,a,0\n2,a,1\n").unwrap().warnings, [Warning::OneSource("a".into())]);
+    assert_eq!(read("x,s,y\n1,a,0\n2,b,1\n").unwrap().warnings, [Warning::SourcePerRow(2)]);
     assert_eq!(read("x,s,y\n1,a,0\n2,b,1\n3,b,1\n").unwrap().warnings, []);
 }
 
 #[test]
 fn a_word_where_numbers_were_asked_for_is_named_by_line_and_column() {
     let types = [("x".to_owned(), Kind::Numeric)].into();
-    let options = ReadOptions {
-        types,
-        ..ReadOptions::new("y", "s")
-    };
+    let options = ReadOptions { types, ..ReadOptions::new("y", "s") };
     let error = read_as("t.csv", b"x,s,y\n1,a,0\n\"2\",b,1\nmany,b,1\n", &options).unwrap_err();
     assert!(
         error
@@ -366,15 +275,10 @@ fn a_word_where_numbers_were_asked_for_is_named_by_line_and_column() {
             .ends_with("t.csv, line 4, column \"x\": expected numeric, found \"many\""),
         "{error}"
     );
-    let options = ReadOptions {
-        task: Some(Task::Regression),
-        ..ReadOptions::new("y", "s")
-    };
+    let options = ReadOptions { task: Some(Task::Regression), ..ReadOptions::new("y", "s") };
     let error = read_as("t.csv", b"x,s,y\n1,a,0\n2,b,one\n", &options).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .ends_with("line 3, column \"y\": expected numeric, found \"one\""),
+        error.to_string().ends_with("line 3, column \"y\": expected numeric, found \"one\""),
         "{error}"
     );
 }
@@ -384,10 +288,8 @@ fn parquet_is_not_rewritten() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("t.parquet");
     fs::write(&path, parquet_bytes()).unwrap();
-    let error = rewrite(&path, Vec::new(), Compression::None, |_, _| {
-        Ok::<(), DataError>(())
-    })
-    .unwrap_err();
+    let error =
+        rewrite(&path, Vec::new(), Compression::None, |_, _| Ok::<(), DataError>(())).unwrap_err();
     assert!(error.to_string().contains("convert it to CSV first"));
 }
 
@@ -422,10 +324,7 @@ fn new_data_needs_the_columns_of_training_but_no_target_and_no_source() {
         NewData::read(
             new_file(&dir, text),
             encoder.schema(),
-            &NewDataOptions {
-                target,
-                group: None,
-            },
+            &NewDataOptions { target, group: None },
         )
     };
     let data = read("extra,c,x\n9,v,1.5\n9,,\n", false).unwrap();
@@ -452,14 +351,8 @@ fn a_column_that_changed_its_type_is_named_by_line() {
 #[test]
 fn a_class_that_training_never_saw_is_counted() {
     let (dir, encoder) = trained();
-    let path = new_file(
-        &dir,
-        "c,x,y,g\nv,1,maybe,k\nv,2,yes,\nu,3,maybe,k\nu,3,NA,k\n",
-    );
-    let options = NewDataOptions {
-        target: true,
-        group: Some("g".into()),
-    };
+    let path = new_file(&dir, "c,x,y,g\nv,1,maybe,k\nv,2,yes,\nu,3,maybe,k\nu,3,NA,k\n");
+    let options = NewDataOptions { target: true, group: Some("g".into()) };
     let data = NewData::read(path, encoder.schema(), &options).unwrap();
     assert_eq!(data.unseen_classes, [("maybe".to_owned(), 2)].into());
     assert_eq!(

@@ -30,22 +30,17 @@ fn encode(encoder: &Encoder, table: &Table, rows: &[u32]) -> Vec<Vec<f32>> {
 /// Rows of a number that may be missing, one of a few levels that may be missing, a source and a class.
 fn table() -> impl Strategy<Value = Vec<(Option<f64>, Option<u8>)>> {
     prop::collection::vec(
-        (
-            prop::option::weighted(0.9, -1e3..1e3_f64),
-            prop::option::weighted(0.9, 0_u8..12),
-        ),
+        (prop::option::weighted(0.9, -1e3..1e3_f64), prop::option::weighted(0.9, 0_u8..12)),
         30..200,
     )
 }
 
 fn text(rows: &[(Option<f64>, Option<u8>)]) -> String {
-    rows.iter()
-        .enumerate()
-        .fold("x,c,s,y\n".to_owned(), |text, (i, (number, level))| {
-            let number = number.map_or(String::new(), |number| number.to_string());
-            let level = level.map_or(String::new(), |level| format!("L{level}"));
-            text + &format!("{number},{level},s{},{}\n", i % 4, i % 2)
-        })
+    rows.iter().enumerate().fold("x,c,s,y\n".to_owned(), |text, (i, (number, level))| {
+        let number = number.map_or(String::new(), |number| number.to_string());
+        let level = level.map_or(String::new(), |level| format!("L{level}"));
+        text + &format!("{number},{level},s{},{}\n", i % 4, i % 2)
+    })
 }
 
 proptest! {
@@ -134,12 +129,7 @@ proptest! {
 fn a_few_wild_values_do_not_flatten_the_rest() {
     let text = (0..5000).fold("x,s,y\n".to_owned(), |text, i| {
         let wild = if i % 2500 == 7 { 1e6 } else { 0.0 };
-        text + &format!(
-            "{},s{},{}\n",
-            f64::from(i * 37 % 100) / 10.0 + wild,
-            i % 3,
-            i % 2
-        )
+        text + &format!("{},s{},{}\n", f64::from(i * 37 % 100) / 10.0 + wild, i % 3, i % 2)
     });
     let dataset = read(&text);
     let rows: Vec<u32> = (0..5000).collect();
@@ -166,32 +156,17 @@ fn rare_values_of_a_mostly_constant_column_survive() {
 #[test]
 fn what_training_never_saw_says_nothing() {
     let text = (0..40).fold("x,c,s,y\n".to_owned(), |text, i| {
-        text + &format!(
-            "{i}.5,{},s{},{}\n",
-            ["u", "v", "v", "v"][i % 4],
-            i % 3,
-            i % 2
-        )
+        text + &format!("{i}.5,{},s{},{}\n", ["u", "v", "v", "v"][i % 4], i % 3, i % 2)
     });
     let dataset = read(&text);
-    let encoder = Encoder::fit(
-        &dataset,
-        &(0..40).collect::<Vec<_>>(),
-        &EncoderConfig::default(),
-    );
+    let encoder = Encoder::fit(&dataset, &(0..40).collect::<Vec<_>>(), &EncoderConfig::default());
     assert_eq!(encoder.feature_names(), ["x", "c=u", "c=v"]);
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("new.csv"), "x,c\n,w\n20,\n").unwrap();
-    let new = NewData::read(
-        dir.path().join("new.csv"),
-        encoder.schema(),
-        &NewDataOptions::default(),
-    )
-    .unwrap();
-    assert_eq!(
-        encode(&encoder, &new.table, &[0, 1]),
-        [[0.0, 0.25, 0.75], [0.0, 0.25, 0.75]]
-    );
+    let new =
+        NewData::read(dir.path().join("new.csv"), encoder.schema(), &NewDataOptions::default())
+            .unwrap();
+    assert_eq!(encode(&encoder, &new.table, &[0, 1]), [[0.0, 0.25, 0.75], [0.0, 0.25, 0.75]]);
 }
 
 #[test]
@@ -235,11 +210,7 @@ fn roles_follow_inference_unless_asked_otherwise() {
     ]
     .into();
     assert_eq!(
-        roles(&ReadOptions {
-            types,
-            ignore: vec!["flat".into()],
-            ..base.clone()
-        })[..5],
+        roles(&ReadOptions { types, ignore: vec!["flat".into()], ..base.clone() })[..5],
         [
             (Kind::Numeric, Feature),
             (Kind::Numeric, Ignored(Reason::Asked)),
@@ -249,10 +220,8 @@ fn roles_follow_inference_unless_asked_otherwise() {
         ]
     );
     assert_eq!(
-        roles(&ReadOptions {
-            features: Some(vec!["s".into(), "note".into()]),
-            ..base.clone()
-        })[3..6],
+        roles(&ReadOptions { features: Some(vec!["s".into(), "note".into()]), ..base.clone() })
+            [3..6],
         [
             (Kind::Categorical, Feature),
             (Kind::Date, Ignored(Reason::Asked)),
@@ -267,32 +236,18 @@ fn the_task_follows_the_target_unless_asked_otherwise() {
         let text = values
             .iter()
             .enumerate()
-            .fold("x,s,y\n".to_owned(), |text, (i, y)| {
-                text + &format!("{i}.5,s{},{y}\n", i % 2)
-            });
-        let dataset = read_with(
-            &text,
-            &ReadOptions {
-                task,
-                ..ReadOptions::new("y", "s")
-            },
-        );
+            .fold("x,s,y\n".to_owned(), |text, (i, y)| text + &format!("{i}.5,s{},{y}\n", i % 2));
+        let dataset = read_with(&text, &ReadOptions { task, ..ReadOptions::new("y", "s") });
         (dataset.schema.task, dataset.schema.classes)
     };
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(
-        task(&["b", "a", "b"], None),
-        (Task::Classification, names(&["a", "b"]))
-    );
+    assert_eq!(task(&["b", "a", "b"], None), (Task::Classification, names(&["a", "b"])));
     assert_eq!(
         task(&["10", "9", "1.0", "1"], None),
         (Task::Classification, names(&["1", "9", "10"]))
     );
     assert_eq!(task(&["1.5", "2", "3"], None), (Task::Regression, vec![]));
-    assert_eq!(
-        task(&["1", "2", "3"], Some(Task::Regression)),
-        (Task::Regression, vec![])
-    );
+    assert_eq!(task(&["1", "2", "3"], Some(Task::Regression)), (Task::Regression, vec![]));
     let many: Vec<String> = (0..21).map(|i| i.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert_eq!(task(&many, None).0, Task::Regression);

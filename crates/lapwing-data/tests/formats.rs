@@ -43,19 +43,9 @@ fn read(path: &Path) -> Dataset {
 
 /// Every value of every row as text.
 fn shown(dataset: &Dataset) -> Vec<Vec<String>> {
-    let names: Vec<&str> = dataset
-        .table
-        .columns()
-        .iter()
-        .map(lapwing_data::Column::name)
-        .collect();
+    let names: Vec<&str> = dataset.table.columns().iter().map(lapwing_data::Column::name).collect();
     (0..dataset.len() as u32)
-        .map(|row| {
-            names
-                .iter()
-                .map(|name| dataset.table.display(row, name))
-                .collect()
-        })
+        .map(|row| names.iter().map(|name| dataset.table.display(row, name)).collect())
         .collect()
 }
 
@@ -85,10 +75,7 @@ fn every_format_gives_the_same_data_set() {
     );
     assert_eq!(
         plain.target,
-        Target::Classes {
-            codes: vec![1, 0, 1, 0],
-            names: vec!["no".into(), "yes".into()]
-        }
+        Target::Classes { codes: vec![1, 0, 1, 0], names: vec!["no".into(), "yes".into()] }
     );
     assert_eq!(plain.sources.codes, [0, 1, 0, 2]);
     assert_eq!(plain.sources.names, ["a", "b", "c"]);
@@ -97,15 +84,7 @@ fn every_format_gives_the_same_data_set() {
     write_parquet(
         &parquet,
         vec![
-            (
-                "size",
-                Arc::new(Float64Array::from(vec![
-                    Some(1.5),
-                    None,
-                    Some(-3.0),
-                    Some(4.0),
-                ])),
-            ),
+            ("size", Arc::new(Float64Array::from(vec![Some(1.5), None, Some(-3.0), Some(4.0)]))),
             (
                 "colour",
                 Arc::new(StringArray::from(vec![
@@ -117,18 +96,10 @@ fn every_format_gives_the_same_data_set() {
             ),
             (
                 "seen",
-                Arc::new(Date32Array::from(vec![
-                    Some(19_723),
-                    Some(19_724),
-                    None,
-                    Some(19_722),
-                ])),
+                Arc::new(Date32Array::from(vec![Some(19_723), Some(19_724), None, Some(19_722)])),
             ),
             ("who", Arc::new(StringArray::from(vec!["a", "b", "a", "c"]))),
-            (
-                "label",
-                Arc::new(StringArray::from(vec!["yes", "no", "yes", "no"])),
-            ),
+            ("label", Arc::new(StringArray::from(vec!["yes", "no", "yes", "no"]))),
         ],
     );
     let tsv = CSV
@@ -140,32 +111,16 @@ fn every_format_gives_the_same_data_set() {
         parquet,
         write(&dir, "t.csv.gz", &gzip(CSV.as_bytes())),
         write(&dir, "members.csv.gz", &members),
-        write(
-            &dir,
-            "t.csv.zst",
-            &zstd::encode_all(CSV.as_bytes(), 3).unwrap(),
-        ),
+        write(&dir, "t.csv.zst", &zstd::encode_all(CSV.as_bytes(), 3).unwrap()),
         write(&dir, "crlf.csv", CSV.replace('\n', "\r\n").as_bytes()),
         write(&dir, "bom.csv", format!("\u{feff}{CSV}").as_bytes()),
-        write(
-            &dir,
-            "bom.csv.gz",
-            &gzip(format!("\u{feff}{CSV}").as_bytes()),
-        ),
+        write(&dir, "bom.csv.gz", &gzip(format!("\u{feff}{CSV}").as_bytes())),
         write(&dir, "t.tsv", tsv.as_bytes()),
         write(&dir, "t.tsv.gz", &gzip(tsv.as_bytes())),
         write(&dir, "tabs.txt", tsv.as_bytes()),
         write(&dir, "no-final-newline.csv", CSV.trim_end().as_bytes()),
-        write(
-            &dir,
-            "blank-lines.csv",
-            CSV.replace('\n', "\n\n").as_bytes(),
-        ),
-        write(
-            &dir,
-            "spaces.csv",
-            CSV.replace(",a,", " ,  a , ").as_bytes(),
-        ),
+        write(&dir, "blank-lines.csv", CSV.replace('\n', "\n\n").as_bytes()),
+        write(&dir, "spaces.csv", CSV.replace(",a,", " ,  a , ").as_bytes()),
     ];
     for path in others {
         let other = read(&path);
@@ -191,27 +146,15 @@ fn parquet_numbers_may_be_sources_and_classes_and_nested_columns_are_ignored() {
     write_parquet(
         &path,
         vec![
-            (
-                "x",
-                Arc::new(Float64Array::from(vec![0.5, f64::NAN, f64::INFINITY])),
-            ),
+            ("x", Arc::new(Float64Array::from(vec![0.5, f64::NAN, f64::INFINITY]))),
             ("nested", Arc::new(lists)),
-            (
-                "who",
-                Arc::new(UInt64Array::from(vec![u64::MAX, u64::MAX - 1, u64::MAX])),
-            ),
+            ("who", Arc::new(UInt64Array::from(vec![u64::MAX, u64::MAX - 1, u64::MAX]))),
             ("label", Arc::new(Int64Array::from(vec![2, 10, 2]))),
         ],
     );
     let dataset = read(&path);
-    assert_eq!(
-        dataset.schema.columns[1].role,
-        Role::Ignored(Reason::Unsupported)
-    );
-    assert_eq!(
-        dataset.sources.names,
-        ["18446744073709551615", "18446744073709551614"]
-    );
+    assert_eq!(dataset.schema.columns[1].role, Role::Ignored(Reason::Unsupported));
+    assert_eq!(dataset.sources.names, ["18446744073709551615", "18446744073709551614"]);
     assert_eq!(dataset.schema.classes, ["2", "10"]);
     assert_eq!(shown(&dataset), [["0.5"], [""], [""]]);
     let options = ReadOptions::new("nested", "who");
@@ -223,19 +166,11 @@ fn parquet_numbers_may_be_sources_and_classes_and_nested_columns_are_ignored() {
 #[test]
 fn numbers_far_from_zero_keep_their_precision() {
     let dir = TempDir::new().unwrap();
-    let rows: String = (0..100)
-        .map(|i| format!("{},s{},{}\n", 1_700_000_000 + i * 3, i % 2, i % 3))
-        .collect();
-    let dataset = read(&write(
-        &dir,
-        "t.csv",
-        format!("stamp,who,label\n{rows}").as_bytes(),
-    ));
+    let rows: String =
+        (0..100).map(|i| format!("{},s{},{}\n", 1_700_000_000 + i * 3, i % 2, i % 3)).collect();
+    let dataset = read(&write(&dir, "t.csv", format!("stamp,who,label\n{rows}").as_bytes()));
     for row in 0..100 {
-        assert_eq!(
-            dataset.table.display(row, "stamp"),
-            (1_700_000_000 + row * 3).to_string()
-        );
+        assert_eq!(dataset.table.display(row, "stamp"), (1_700_000_000 + row * 3).to_string());
     }
 }
 
@@ -267,20 +202,14 @@ fn rewriting_changes_what_was_edited_and_nothing_else() {
         });
         assert_eq!(rows.unwrap(), 4);
         let copy = write(&dir, "copy", &out);
-        let (before, after) = (
-            TableFile::open(&path).unwrap(),
-            TableFile::open(&copy).unwrap(),
-        );
+        let (before, after) = (TableFile::open(&path).unwrap(), TableFile::open(&copy).unwrap());
         assert_eq!(before.columns(), after.columns());
         let all = [1, 2, 3, 4];
         let mut expected = before.rows(&all).unwrap();
         expected.get_mut(&2).unwrap()[4] = "maybe".into();
         assert_eq!(after.rows(&all).unwrap(), expected);
         if compression == Compression::None {
-            assert_eq!(
-                String::from_utf8(out).unwrap(),
-                CSV.replace("b,no", "b,maybe")
-            );
+            assert_eq!(String::from_utf8(out).unwrap(), CSV.replace("b,no", "b,maybe"));
         }
     }
 }
@@ -290,11 +219,7 @@ fn an_error_of_the_editor_ends_the_rewriting() {
     let dir = TempDir::new().unwrap();
     let path = write(&dir, "t.csv", CSV.as_bytes());
     let refuse = |row, _: &mut lapwing_data::StringRecord| {
-        if row == 3 {
-            Err("row 3".to_owned())
-        } else {
-            Ok(())
-        }
+        if row == 3 { Err("row 3".to_owned()) } else { Ok(()) }
     };
     let result = rewrite(&path, Vec::new(), Compression::None, |row, record| {
         refuse(row, record).map_err(Mine)

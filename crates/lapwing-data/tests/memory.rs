@@ -11,15 +11,8 @@ use tempfile::TempDir;
 /// Largest resident size of this process so far, in bytes.
 fn peak() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    line.trim()
-        .trim_end_matches(" kB")
-        .parse::<usize>()
-        .unwrap()
-        << 10
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
 }
 
 #[test]

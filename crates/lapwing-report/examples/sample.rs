@@ -76,12 +76,7 @@ fn simulate() -> Vec<Course> {
     let mut random = Random(7);
     let mut courses: Vec<Course> = SOURCES
         .iter()
-        .map(|_| Course {
-            points: Vec::new(),
-            unreliability: 0.0,
-            above: 0,
-            departed: None,
-        })
+        .map(|_| Course { points: Vec::new(), unreliability: 0.0, above: 0, departed: None })
         .collect();
     for step in 1..=STEPS {
         let progress = step as f64 / STEPS as f64;
@@ -98,9 +93,8 @@ fn simulate() -> Vec<Course> {
             });
         }
         if step as usize > HISTORY {
-            let references: Vec<(f64, f64)> = (0..SOURCES.len())
-                .map(|s| reference(&courses, Some(s), HISTORY))
-                .collect();
+            let references: Vec<(f64, f64)> =
+                (0..SOURCES.len()).map(|s| reference(&courses, Some(s), HISTORY)).collect();
             for (course, (mean, std)) in courses.iter_mut().zip(references) {
                 let own = recent(course, HISTORY).iter().sum::<f64>() / HISTORY as f64;
                 let above = own > mean + LENIENCY * std;
@@ -120,10 +114,7 @@ fn simulate() -> Vec<Course> {
 }
 
 fn recent(course: &Course, n: usize) -> Vec<f64> {
-    course.points[course.points.len() - n..]
-        .iter()
-        .filter_map(|p| p.loss)
-        .collect()
+    course.points[course.points.len() - n..].iter().filter_map(|p| p.loss).collect()
 }
 
 /// Weighted mean and standard deviation of the recent losses of all sources but one.
@@ -133,9 +124,7 @@ fn reference(courses: &[Course], without: Option<usize>, n: usize) -> (f64, f64)
         .enumerate()
         .filter(|(i, _)| Some(*i) != without)
         .flat_map(|(_, course)| {
-            recent(course, n)
-                .into_iter()
-                .map(|loss| (weight(course.unreliability), loss))
+            recent(course, n).into_iter().map(|loss| (weight(course.unreliability), loss))
         })
         .collect();
     weighted(&losses)
@@ -145,11 +134,7 @@ fn reference(courses: &[Course], without: Option<usize>, n: usize) -> (f64, f64)
 fn weighted(values: &[(f64, f64)]) -> (f64, f64) {
     let total: f64 = values.iter().map(|(w, _)| w).sum();
     let mean = values.iter().map(|(w, x)| w * x).sum::<f64>() / total;
-    let variance = values
-        .iter()
-        .map(|(w, x)| w * (x - mean).powi(2))
-        .sum::<f64>()
-        / total;
+    let variance = values.iter().map(|(w, x)| w * (x - mean).powi(2)).sum::<f64>() / total;
     (mean, variance.sqrt())
 }
 
@@ -195,11 +180,7 @@ fn phases(courses: &[Course]) -> Vec<Phase> {
             .map(|(course, (name, _))| {
                 let points = &course.points[steps.clone()];
                 let weight = points.last().map_or(1.0, |p| p.weight);
-                (
-                    name.to_owned(),
-                    weight,
-                    points.iter().filter_map(|p| p.loss).collect(),
-                )
+                (name.to_owned(), weight, points.iter().filter_map(|p| p.loss).collect())
             })
             .collect();
         let losses = sources
@@ -215,11 +196,8 @@ fn phases(courses: &[Course]) -> Vec<Phase> {
             sources,
         }
     };
-    let phases: Vec<PhaseLosses> = ["early", "middle", "late"]
-        .into_iter()
-        .enumerate()
-        .map(phase)
-        .collect();
+    let phases: Vec<PhaseLosses> =
+        ["early", "middle", "late"].into_iter().enumerate().map(phase).collect();
     Phase::count(&phases)
 }
 
@@ -288,15 +266,10 @@ fn epochs(random: &mut Random) -> Vec<EpochMetric> {
 pub(crate) fn report() -> Report {
     let courses = simulate();
     let mut random = Random(11);
-    let sources: Vec<SourceRow> = (0..SOURCES.len())
-        .map(|s| source_row(s, &courses))
-        .collect();
+    let sources: Vec<SourceRow> = (0..SOURCES.len()).map(|s| source_row(s, &courses)).collect();
     let flagged = (0..SOURCES.len()).filter(|s| sources[*s].verdict.is_flagged());
-    let setting = |key: &str, value: &str, chosen| Setting {
-        key: key.into(),
-        value: value.into(),
-        chosen,
-    };
+    let setting =
+        |key: &str, value: &str, chosen| Setting { key: key.into(), value: value.into(), chosen };
     let column = |name: &str, role: &str, kind: &str, missing, note: &str| Column {
         name: name.into(),
         role: role.into(),
@@ -336,10 +309,7 @@ pub(crate) fn report() -> Report {
         trajectories: courses
             .iter()
             .zip(SOURCES)
-            .map(|(c, (name, _))| Trajectory {
-                source: name.into(),
-                points: c.points.clone(),
-            })
+            .map(|(c, (name, _))| Trajectory { source: name.into(), points: c.points.clone() })
             .collect(),
         phases: phases(&courses),
         evidence: flagged.map(|s| evidence(s, &mut random)).collect(),
@@ -361,14 +331,8 @@ pub(crate) fn report() -> Report {
             setting("seed", "0", false),
         ],
         dropped: vec![
-            Dropped {
-                reason: "target missing".into(),
-                rows: 14,
-            },
-            Dropped {
-                reason: "source missing".into(),
-                rows: 3,
-            },
+            Dropped { reason: "target missing".into(), rows: 14 },
+            Dropped { reason: "source missing".into(), rows: 3 },
         ],
         schema: vec![
             column("x", "feature", "numeric", 0, "standardised"),
@@ -379,13 +343,7 @@ pub(crate) fn report() -> Report {
                 12,
                 "standardised; missing values replaced by the mean, with an indicator",
             ),
-            column(
-                "moon",
-                "target",
-                "categorical",
-                14,
-                "2 classes: lower, upper",
-            ),
+            column("moon", "target", "categorical", 14, "2 classes: lower, upper"),
             column("station", "source", "text", 3, "5 sources; not a feature"),
             column("id", "ignored", "integer", 0, "different in every row"),
         ],

@@ -42,10 +42,7 @@ impl Matrix {
             };
             row.iter().enumerate().map(cell).collect()
         });
-        Some(Self {
-            rows: rows.collect(),
-            classes,
-        })
+        Some(Self { rows: rows.collect(), classes })
     }
 }
 
@@ -57,13 +54,11 @@ fn pooled(confusion: &Confusion) -> (Vec<String>, Vec<Vec<u64>>) {
             .counts
             .iter()
             .enumerate()
-            .map(|(g, row)| {
-                if g == i {
-                    row.iter().map(|n| *n as f64).sum()
-                } else {
-                    row[i] as f64
-                }
-            })
+            .map(
+                |(g, row)| {
+                    if g == i { row.iter().map(|n| *n as f64).sum() } else { row[i] as f64 }
+                },
+            )
             .sum::<f64>()
     };
     let weights: Vec<f64> = (0..n).map(weight).collect();
@@ -85,10 +80,8 @@ fn pooled(confusion: &Confusion) -> (Vec<String>, Vec<Vec<u64>>) {
             *cell = cell.saturating_add(*count);
         }
     }
-    let mut classes: Vec<String> = kept
-        .iter()
-        .map(|i| name::label(&confusion.classes[*i]))
-        .collect();
+    let mut classes: Vec<String> =
+        kept.iter().map(|i| name::label(&confusion.classes[*i])).collect();
     if size > kept.len() {
         classes.push(format!("{} others", number::count((n - kept.len()) as u64)));
     }
@@ -110,11 +103,8 @@ mod tests {
     #[test]
     fn cells_are_shaded_by_their_share_of_the_row() {
         let matrix = Matrix::new(&confusion(vec![vec![9, 1], vec![0, 1000]])).unwrap();
-        let shades: Vec<Vec<u8>> = matrix
-            .rows
-            .iter()
-            .map(|row| row.iter().map(|c| c.shade).collect())
-            .collect();
+        let shades: Vec<Vec<u8>> =
+            matrix.rows.iter().map(|row| row.iter().map(|c| c.shade).collect()).collect();
         assert_eq!(shades, [[6, 1], [0, 6]]);
         assert!(matrix.rows[0][0].agrees && !matrix.rows[0][1].agrees);
         assert_eq!(matrix.rows[1][1].text, "1,000");
@@ -122,9 +112,8 @@ mod tests {
 
     #[test]
     fn many_classes_are_pooled_without_losing_a_row() {
-        let counts: Vec<Vec<u64>> = (0..100)
-            .map(|i| (0..100).map(|j| if i == j { i } else { 1 }).collect())
-            .collect();
+        let counts: Vec<Vec<u64>> =
+            (0..100).map(|i| (0..100).map(|j| if i == j { i } else { 1 }).collect()).collect();
         let before: u64 = counts.iter().flatten().sum();
         let (classes, pooled) = pooled(&confusion(counts));
         assert_eq!(classes.len(), MOST);

@@ -43,23 +43,16 @@ pub(crate) fn panels(phases: &[Phase], classes: &[(&str, String)]) -> Vec<Panel>
     let Some(axis) = Scale::over(ends) else {
         return Vec::new();
     };
-    phases
-        .iter()
-        .map(|phase| panel(phase, classes, axis))
-        .collect()
+    phases.iter().map(|phase| panel(phase, classes, axis)).collect()
 }
 
 fn panel(phase: &Phase, classes: &[(&str, String)], axis: Scale) -> Panel {
-    let mut by_name: HashMap<&str, _> = phase
-        .sources
-        .iter()
-        .map(|s| (s.source.as_str(), s))
-        .collect();
+    let mut by_name: HashMap<&str, _> =
+        phase.sources.iter().map(|s| (s.source.as_str(), s)).collect();
     let mut ridges: Vec<Ridge> = Vec::new();
     for (source, class) in classes.iter().take(MOST) {
-        let (weight, losses) = by_name
-            .remove(source)
-            .map_or((0.0, &EMPTY), |s| (s.weight, &s.losses));
+        let (weight, losses) =
+            by_name.remove(source).map_or((0.0, &EMPTY), |s| (s.weight, &s.losses));
         ridges.push(Ridge {
             class: class.clone(),
             label: name::label(source),
@@ -88,10 +81,9 @@ fn panel(phase: &Phase, classes: &[(&str, String)], axis: Scale) -> Panel {
         });
     }
     let mark = |value: Option<f64>| {
-        value.filter(|v| v.is_finite()).map(|v| Tick {
-            at: at(axis.share(v)),
-            text: number::value(v),
-        })
+        value
+            .filter(|v| v.is_finite())
+            .map(|v| Tick { at: at(axis.share(v)), text: number::value(v) })
     };
     let mut title = name::short(&phase.name);
     if let Some(first) = title.get_mut(..1) {
@@ -112,11 +104,7 @@ fn panel(phase: &Phase, classes: &[(&str, String)], axis: Scale) -> Panel {
     }
 }
 
-static EMPTY: Histogram = Histogram {
-    low: 0.0,
-    high: 0.0,
-    counts: Vec::new(),
-};
+static EMPTY: Histogram = Histogram { low: 0.0, high: 0.0, counts: Vec::new() };
 
 /// The sum of histograms with equal bins; those with other bins than the first are left out.
 fn pool(histograms: &[&Histogram]) -> Option<Histogram> {
@@ -152,11 +140,7 @@ pub(crate) fn residuals(residuals: &Residuals) -> Option<ResidualPicture> {
     let axis = Scale::over(drawn.flat_map(|h| [h.low, h.high]))?;
     Some(ResidualPicture {
         own: area(&residuals.own, axis, 1.0),
-        reliable: residuals
-            .reliable
-            .as_ref()
-            .map(|h| area(h, axis, 1.0))
-            .unwrap_or_default(),
+        reliable: residuals.reliable.as_ref().map(|h| area(h, axis, 1.0)).unwrap_or_default(),
         x_ticks: axis.ticks_across(5),
         zero: axis.holds(0.0).then(|| at(axis.share(0.0))),
     })
@@ -172,11 +156,7 @@ fn area(histogram: &Histogram, axis: Scale, height: f64) -> String {
         return String::new();
     }
     let place = |bin: usize| trimmed(axis.share(histogram.low + bin as f64 * width) * BOX);
-    let height = if height.is_finite() {
-        height.clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
+    let height = if height.is_finite() { height.clamp(0.0, 1.0) } else { 0.0 };
     let mut out = format!("M{} 100", place(0));
     for (bin, n) in histogram.counts.iter().enumerate() {
         let top = trimmed(100.0 - 98.0 * height * (*n as f64 / most as f64));
@@ -194,11 +174,7 @@ mod tests {
     use crate::SourceLosses;
 
     fn phase(names: &[&str]) -> Phase {
-        let losses = Histogram {
-            low: 0.0,
-            high: 2.0,
-            counts: vec![1, 3],
-        };
+        let losses = Histogram { low: 0.0, high: 2.0, counts: vec![1, 3] };
         let sources = names.iter().map(|n| SourceLosses {
             source: (*n).to_owned(),
             weight: 0.5,
@@ -247,28 +223,9 @@ mod tests {
         let axis = Scale::new(0.0, 1.0);
         assert_eq!(area(&Histogram::default(), axis, 1.0), "");
         assert_eq!(area(&Histogram::of(&[], 0.0, 1.0), axis, 1.0), "");
+        assert_eq!(area(&Histogram { low: f64::NAN, high: 1.0, counts: vec![1] }, axis, 1.0), "");
         assert_eq!(
-            area(
-                &Histogram {
-                    low: f64::NAN,
-                    high: 1.0,
-                    counts: vec![1]
-                },
-                axis,
-                1.0
-            ),
-            ""
-        );
-        assert_eq!(
-            area(
-                &Histogram {
-                    low: 0.0,
-                    high: 1.0,
-                    counts: vec![1, 2]
-                },
-                axis,
-                1.0
-            ),
+            area(&Histogram { low: 0.0, high: 1.0, counts: vec![1, 2] }, axis, 1.0),
             "M0 100V51H500V2H1000V100Z"
         );
     }

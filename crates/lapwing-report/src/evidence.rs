@@ -87,32 +87,15 @@ impl Evidence {
             if expected == found {
                 return Ok(());
             }
-            Err(ReportError::Shape {
-                source_name: self.source.clone(),
-                what,
-                expected,
-                found,
-            })
+            Err(ReportError::Shape { source_name: self.source.clone(), what, expected, found })
         };
         for row in &self.worst_rows {
-            shape(
-                "features of a worst row",
-                self.features.len(),
-                row.features.len(),
-            )?;
+            shape("features of a worst row", self.features.len(), row.features.len())?;
         }
         if let Some(Comparison::Labels(confusion)) = &self.comparison {
-            shape(
-                "rows of the confusion",
-                confusion.classes.len(),
-                confusion.counts.len(),
-            )?;
+            shape("rows of the confusion", confusion.classes.len(), confusion.counts.len())?;
             for row in &confusion.counts {
-                shape(
-                    "columns of the confusion",
-                    confusion.classes.len(),
-                    row.len(),
-                )?;
+                shape("columns of the confusion", confusion.classes.len(), row.len())?;
             }
         }
         Ok(())
@@ -123,15 +106,9 @@ impl Residuals {
     /// Compares targets with predictions, pair by pair, and with the residuals of the reliable sources.
     /// Pairs that are not finite are left out.
     pub fn of(pairs: &[(f64, f64)], reliable: &[f64]) -> Self {
-        let pairs: Vec<(f64, f64)> = pairs
-            .iter()
-            .copied()
-            .filter(|(g, p)| (g - p).is_finite())
-            .collect();
-        let own: Vec<f64> = pairs
-            .iter()
-            .map(|(given, predicted)| given - predicted)
-            .collect();
+        let pairs: Vec<(f64, f64)> =
+            pairs.iter().copied().filter(|(g, p)| (g - p).is_finite()).collect();
+        let own: Vec<f64> = pairs.iter().map(|(given, predicted)| given - predicted).collect();
         let reliable: Vec<f64> = reliable.iter().copied().filter(|r| r.is_finite()).collect();
         let range = inner_range([own.as_slice(), &reliable].concat());
         let (low, high) = range.unwrap_or((-1.0, 1.0));
@@ -166,11 +143,9 @@ fn line(pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
     let (given, predicted): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let (given_mean, given_std) = mean_and_std(&given)?;
     let (predicted_mean, predicted_std) = mean_and_std(&predicted)?;
-    let covariance = pairs
-        .iter()
-        .map(|(g, p)| (g - given_mean) * (p - predicted_mean))
-        .sum::<f64>()
-        / pairs.len() as f64;
+    let covariance =
+        pairs.iter().map(|(g, p)| (g - given_mean) * (p - predicted_mean)).sum::<f64>()
+            / pairs.len() as f64;
     let correlation = covariance / (given_std * predicted_std);
     let slope = covariance / predicted_std.powi(2);
     (correlation.is_finite() && slope.is_finite()).then_some((correlation, slope))
@@ -182,9 +157,8 @@ mod tests {
 
     #[test]
     fn residuals_of_a_scaled_and_shifted_source_show_slope_and_mean() {
-        let pairs: Vec<(f64, f64)> = (0..100)
-            .map(|i| (3.0 * f64::from(i) + 10.0, f64::from(i)))
-            .collect();
+        let pairs: Vec<(f64, f64)> =
+            (0..100).map(|i| (3.0 * f64::from(i) + 10.0, f64::from(i))).collect();
         let residuals = Residuals::of(&pairs, &[-1.0, 1.0]);
         assert!((residuals.slope.unwrap() - 3.0).abs() < 1e-12);
         assert!((residuals.correlation.unwrap() - 1.0).abs() < 1e-12);
@@ -213,10 +187,8 @@ mod tests {
             counts: vec![vec![1, 2], vec![3]],
             ..Default::default()
         };
-        let evidence = Evidence {
-            comparison: Some(Comparison::Labels(confusion)),
-            ..Default::default()
-        };
+        let evidence =
+            Evidence { comparison: Some(Comparison::Labels(confusion)), ..Default::default() };
         let message = evidence.check().unwrap_err().to_string();
         assert!(message.contains("columns of the confusion"), "{message}");
     }

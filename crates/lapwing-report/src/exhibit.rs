@@ -46,11 +46,8 @@ pub(crate) fn shown_evidence<'a>(
     report: &'a Report,
     ranked: &[&'a SourceRow],
 ) -> Vec<(&'a SourceRow, &'a Evidence)> {
-    let by_name: HashMap<&str, &Evidence> = report
-        .evidence
-        .iter()
-        .map(|e| (e.source.as_str(), e))
-        .collect();
+    let by_name: HashMap<&str, &Evidence> =
+        report.evidence.iter().map(|e| (e.source.as_str(), e)).collect();
     ranked
         .iter()
         .filter_map(|row| Some((*row, *by_name.get(row.source.as_str())?)))
@@ -75,12 +72,7 @@ impl EvidenceView {
             weight: number::fixed(row.weight, 2),
             open,
             findings: findings::findings(row, evidence),
-            features: evidence
-                .features
-                .iter()
-                .take(FEATURES)
-                .map(|f| name::short(f))
-                .collect(),
+            features: evidence.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
             probabilities: rows.clone().any(|row| row.probability.is_some()),
             rows: rows
                 .map(|row| RowView {
@@ -90,15 +82,8 @@ impl EvidenceView {
                     probability: row
                         .probability
                         .map_or_else(|| number::NONE.to_owned(), number::probability),
-                    loss: row
-                        .loss
-                        .map_or_else(|| number::NONE.to_owned(), number::value),
-                    features: row
-                        .features
-                        .iter()
-                        .take(FEATURES)
-                        .map(|f| name::short(f))
-                        .collect(),
+                    loss: row.loss.map_or_else(|| number::NONE.to_owned(), number::value),
+                    features: row.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
                 })
                 .collect(),
             matrix,

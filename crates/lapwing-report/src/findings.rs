@@ -77,17 +77,10 @@ impl<'a> Counts<'a> {
     fn new(confusion: &'a Confusion) -> Self {
         let cells = &confusion.counts;
         let given: Vec<u64> = cells.iter().map(|row| sum(row.iter().copied())).collect();
-        let predicted: Vec<u64> = (0..cells.len())
-            .map(|j| sum(cells.iter().map(|row| row[j])))
-            .collect();
+        let predicted: Vec<u64> =
+            (0..cells.len()).map(|j| sum(cells.iter().map(|row| row[j]))).collect();
         let agreed = sum((0..cells.len()).map(|i| cells[i][i]));
-        Self {
-            confusion,
-            total: sum(given.iter().copied()),
-            given,
-            predicted,
-            agreed,
-        }
+        Self { confusion, total: sum(given.iter().copied()), given, predicted, agreed }
     }
 
     fn cells(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
@@ -115,10 +108,7 @@ impl<'a> Counts<'a> {
         let share = |n: u64, of: u64| n as f64 / of.max(1) as f64;
         let classes = 0..self.given.len();
 
-        if let Some(only) = classes
-            .clone()
-            .find(|&i| share(self.given[i], self.total) >= 0.95)
-        {
+        if let Some(only) = classes.clone().find(|&i| share(self.given[i], self.total) >= 0.95) {
             let seen = share(self.predicted[only], self.total);
             return (seen < 0.8).then(|| {
                 format!(
@@ -141,9 +131,7 @@ impl<'a> Counts<'a> {
             .filter_map(|i| Some((i, self.main_answer(i)?)))
             .filter(|(i, j)| i != j)
             .collect();
-        let swap = moved
-            .iter()
-            .find(|(i, j)| i < j && moved.contains(&(*j, *i)));
+        let swap = moved.iter().find(|(i, j)| i < j && moved.contains(&(*j, *i)));
         if let Some(&(i, j)) = swap.filter(|_| moved.len() == 2) {
             let cells = &self.confusion.counts;
             return Some(format!(
@@ -194,14 +182,8 @@ impl<'a> Counts<'a> {
             .map(|(i, j, count)| (count as f64 - expected(i, j)).powi(2) / expected(i, j))
             .sum();
         let used = |sums: &[u64]| sums.iter().filter(|s| **s > 0).count();
-        let freedom = used(&self.given)
-            .min(used(&self.predicted))
-            .saturating_sub(1);
-        if freedom == 0 {
-            0.0
-        } else {
-            (chi2 / (n * freedom as f64)).sqrt()
-        }
+        let freedom = used(&self.given).min(used(&self.predicted)).saturating_sub(1);
+        if freedom == 0 { 0.0 } else { (chi2 / (n * freedom as f64)).sqrt() }
     }
 }
 
@@ -295,20 +277,16 @@ fn sure_rows(rows: &[WorstRow], out: &mut Vec<String>) {
 
 fn course(row: &SourceRow, out: &mut Vec<String>) {
     let above = row.share_above.filter(|s| s.is_finite()).map(|share| {
-        format!(
-            "its loss was above the threshold in {} of its steps",
-            number::percent(share)
-        )
+        format!("its loss was above the threshold in {} of its steps", number::percent(share))
     });
     match (row.first_departure_step, above) {
         (Some(step), Some(above)) => out.push(format!(
             "It first departed from the others at step {}; {above}.",
             number::count(step)
         )),
-        (Some(step), None) => out.push(format!(
-            "It first departed from the others at step {}.",
-            number::count(step)
-        )),
+        (Some(step), None) => {
+            out.push(format!("It first departed from the others at step {}.", number::count(step)))
+        }
         (None, Some(above)) => out.push(format!("I{}.", &above[1..])),
         (None, None) => {}
     }
@@ -325,20 +303,12 @@ mod tests {
     use super::*;
 
     fn confused(counts: &[&[u64]]) -> String {
-        let classes = ["A", "B", "C", "D"][..counts.len()]
-            .iter()
-            .map(|c| (*c).to_owned())
-            .collect();
+        let classes =
+            ["A", "B", "C", "D"][..counts.len()].iter().map(|c| (*c).to_owned()).collect();
         let counts = counts.iter().map(|row| row.to_vec()).collect();
-        let confusion = Confusion {
-            classes,
-            counts,
-            reliable_agreement: Some(0.91),
-        };
-        let evidence = Evidence {
-            comparison: Some(Comparison::Labels(confusion)),
-            ..Default::default()
-        };
+        let confusion = Confusion { classes, counts, reliable_agreement: Some(0.91) };
+        let evidence =
+            Evidence { comparison: Some(Comparison::Labels(confusion)), ..Default::default() };
         findings(&SourceRow::default(), &evidence).join(" ")
     }
 
@@ -351,28 +321,19 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(
-            text.contains("given “A”, the model says “B” (45 of 70 disagreements)"),
-            "{text}"
-        );
+        assert!(text.contains("given “A”, the model says “B” (45 of 70 disagreements)"), "{text}");
     }
 
     #[test]
     fn two_exchanged_classes_are_recognised() {
         let text = confused(&[&[5, 45, 0], &[40, 5, 5], &[0, 0, 50]]);
-        assert!(
-            text.contains("“A” and “B” look exchanged: 85\u{202F}%"),
-            "{text}"
-        );
+        assert!(text.contains("“A” and “B” look exchanged: 85\u{202F}%"), "{text}");
     }
 
     #[test]
     fn renumbered_classes_are_recognised() {
         let text = confused(&[&[0, 30, 0], &[0, 1, 29], &[30, 0, 0]]);
-        assert!(
-            text.contains("renumbered (“A” → “B”, “B” → “C”, “C” → “A”)"),
-            "{text}"
-        );
+        assert!(text.contains("renumbered (“A” → “B”, “B” → “C”, “C” → “A”)"), "{text}");
     }
 
     #[test]
@@ -395,10 +356,7 @@ mod tests {
     #[test]
     fn one_bad_pair_among_sound_labels_is_recognised() {
         let text = confused(&[&[80, 20, 0], &[1, 99, 0], &[0, 1, 99]]);
-        assert!(
-            text.contains("One pair of classes accounts for most"),
-            "{text}"
-        );
+        assert!(text.contains("One pair of classes accounts for most"), "{text}");
     }
 
     #[test]
@@ -440,10 +398,7 @@ mod tests {
             "{shifted}"
         );
         let scaled = regressed(|x| 2.54 * x);
-        assert!(
-            scaled.contains("2.542 times as far") && !scaled.contains("offset"),
-            "{scaled}"
-        );
+        assert!(scaled.contains("2.542 times as far") && !scaled.contains("offset"), "{scaled}");
         let flipped = regressed(|x| -x);
         assert!(flipped.contains("flipped sign"), "{flipped}");
         let random = regressed(|x| (x * 1000.0).sin() * 5.0);
@@ -469,10 +424,7 @@ mod tests {
 
     #[test]
     fn without_evidence_there_is_still_advice() {
-        assert_eq!(
-            findings(&SourceRow::default(), &Evidence::default()).len(),
-            1
-        );
+        assert_eq!(findings(&SourceRow::default(), &Evidence::default()).len(), 1);
     }
 
     #[test]

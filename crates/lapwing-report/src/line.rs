@@ -75,10 +75,7 @@ pub(crate) fn draw(
 ) -> Option<Picture> {
     let mut lines: Vec<Line> = lines
         .into_iter()
-        .map(|line| Line {
-            points: thinned(&line.points, thin),
-            ..line
-        })
+        .map(|line| Line { points: thinned(&line.points, thin), ..line })
         .collect();
     lines.retain(|line| line.points.iter().any(|(_, y)| y.is_some()));
     let points = || lines.iter().flat_map(|line| &line.points);
@@ -118,10 +115,7 @@ impl Picture {
     pub(crate) fn with_rule(mut self, place: Option<f64>, text: &str) -> Self {
         self.rule = place
             .filter(|place| self.x.holds(*place))
-            .map(|place| Tick {
-                at: at(self.x.share(place)),
-                text: text.to_owned(),
-            });
+            .map(|place| Tick { at: at(self.x.share(place)), text: text.to_owned() });
         self
     }
 }
@@ -132,11 +126,7 @@ fn value_axis(mut values: Vec<f64>) -> Option<(Scale, Option<f64>)> {
     let (low, high) = (*values.first()?, *values.last()?);
     let most = values[(values.len() - 1) * 99 / 100];
     // Losses near zero are read against zero.
-    let low = if low > 0.0 && low < 0.5 * most {
-        0.0
-    } else {
-        low
-    };
+    let low = if low > 0.0 && low < 0.5 * most { 0.0 } else { low };
     if high - low > 3.0 * (most - low) && most > low {
         let scale = Scale::new(low, most).rounded(5);
         return Some((scale, Some(scale.high())));
@@ -155,19 +145,16 @@ fn thinned(points: &[(f64, Option<f64>)], thin: Thin) -> Vec<(f64, Option<f64>)>
         .chunks(size)
         .filter_map(|chunk| {
             let (last, _) = chunk.last()?;
-            let known: Vec<(f64, f64)> = chunk
-                .iter()
-                .filter_map(|(x, y)| Some((*x, finite(*y)?)))
-                .collect();
+            let known: Vec<(f64, f64)> =
+                chunk.iter().filter_map(|(x, y)| Some((*x, finite(*y)?))).collect();
             let n = known.len() as f64;
             Some(match (thin, known.last()) {
                 (_, None) => (*last, None),
                 (Thin::Last, Some((x, y))) => (*x, Some(*y)),
                 // Divided before it is summed, because losses may be huge.
-                (Thin::Mean, _) => (
-                    known.iter().map(|p| p.0 / n).sum(),
-                    Some(known.iter().map(|p| p.1 / n).sum()),
-                ),
+                (Thin::Mean, _) => {
+                    (known.iter().map(|p| p.0 / n).sum(), Some(known.iter().map(|p| p.1 / n).sum()))
+                }
             })
         })
         .collect()
@@ -183,11 +170,7 @@ fn path(points: &[(f64, Option<f64>)], x: Scale, y: Scale) -> String {
             continue;
         };
         out.push(if stroke == 0 { 'M' } else { 'L' });
-        out.push_str(&format!(
-            "{:.1} {:.1}",
-            x.share(*place) * BOX,
-            (1.0 - y.share(*value)) * BOX
-        ));
+        out.push_str(&format!("{:.1} {:.1}", x.share(*place) * BOX, (1.0 - y.share(*value)) * BOX));
         stroke += 1;
     }
     end(&mut out, &mut stroke);
@@ -204,11 +187,8 @@ fn end(out: &mut String, stroke: &mut usize) {
 
 /// Moves labels apart so that none covers another, keeping their order.
 fn spread(places: &[Option<f64>]) -> Vec<Option<f64>> {
-    let mut order: Vec<(usize, f64)> = places
-        .iter()
-        .enumerate()
-        .filter_map(|(i, p)| Some((i, (*p)?)))
-        .collect();
+    let mut order: Vec<(usize, f64)> =
+        places.iter().enumerate().filter_map(|(i, p)| Some((i, (*p)?))).collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut floor = 0.0_f64;
     for (_, place) in &mut order {
@@ -234,22 +214,11 @@ mod tests {
     use super::*;
 
     fn line(points: Vec<(f64, Option<f64>)>) -> Line {
-        Line {
-            class: "s0".into(),
-            label: "a".into(),
-            title: String::new(),
-            points,
-        }
+        Line { class: "s0".into(), label: "a".into(), title: String::new(), points }
     }
 
     fn drawn(points: Vec<(f64, Option<f64>)>) -> Option<Picture> {
-        draw(
-            String::new(),
-            ("x", "y"),
-            vec![line(points)],
-            Thin::Mean,
-            Range::Values,
-        )
+        draw(String::new(), ("x", "y"), vec![line(points)], Thin::Mean, Range::Values)
     }
 
     #[test]
@@ -279,9 +248,7 @@ mod tests {
 
     #[test]
     fn many_points_are_thinned_and_the_last_weight_is_kept() {
-        let points: Vec<_> = (0..100_000)
-            .map(|i| (f64::from(i), Some(f64::from(i))))
-            .collect();
+        let points: Vec<_> = (0..100_000).map(|i| (f64::from(i), Some(f64::from(i)))).collect();
         let last = thinned(&points, Thin::Last);
         assert!(last.len() <= POINTS);
         assert_eq!(last.last(), Some(&(99_999.0, Some(99_999.0))));
@@ -293,16 +260,8 @@ mod tests {
 
     #[test]
     fn one_wild_loss_does_not_flatten_the_rest() {
-        let points = (0..200).map(|i| {
-            (
-                f64::from(i),
-                Some(if i == 7 {
-                    1e12
-                } else {
-                    1.0 + f64::from(i) / 100.0
-                }),
-            )
-        });
+        let points = (0..200)
+            .map(|i| (f64::from(i), Some(if i == 7 { 1e12 } else { 1.0 + f64::from(i) / 100.0 })));
         let picture = drawn(points.collect()).unwrap();
         assert_eq!(picture.clipped_at, Some(3.0));
     }
@@ -310,10 +269,7 @@ mod tests {
     #[test]
     fn a_rule_stands_within_the_axis_or_not_at_all() {
         let picture = || drawn(vec![(1.0, Some(0.0)), (5.0, Some(1.0))]).unwrap();
-        assert_eq!(
-            picture().with_rule(Some(2.0), "kept").rule.unwrap().at,
-            "25%"
-        );
+        assert_eq!(picture().with_rule(Some(2.0), "kept").rule.unwrap().at, "25%");
         assert!(picture().with_rule(Some(6.0), "kept").rule.is_none());
     }
 
@@ -327,12 +283,7 @@ mod tests {
         assert!(spread.iter().all(|p| (0.0..=1.0).contains(p)));
         let mut sorted = spread.clone();
         sorted.sort_by(f64::total_cmp);
-        assert!(
-            sorted
-                .windows(2)
-                .all(|pair| pair[1] - pair[0] > LABEL_GAP - 1e-9),
-            "{sorted:?}"
-        );
+        assert!(sorted.windows(2).all(|pair| pair[1] - pair[0] > LABEL_GAP - 1e-9), "{sorted:?}");
         assert_eq!(spread[3], 0.0);
     }
 

@@ -39,15 +39,8 @@ impl Histogram {
 pub(crate) fn inner_range(mut values: Vec<f64>) -> Option<(f64, f64)> {
     values.retain(|v| v.is_finite());
     values.sort_by(f64::total_cmp);
-    let left_out = if values.len() < 20 {
-        0
-    } else {
-        values.len().div_ceil(1000)
-    };
-    Some((
-        *values.get(left_out)?,
-        *values.get(values.len() - 1 - left_out)?,
-    ))
+    let left_out = if values.len() < 20 { 0 } else { values.len().div_ceil(1000) };
+    Some((*values.get(left_out)?, *values.get(values.len() - 1 - left_out)?))
 }
 
 /// The losses of all sources in one stretch of training, such as its first third.
@@ -100,14 +93,10 @@ pub struct PhaseLosses {
 impl Phase {
     /// Counts the losses of several phases over one range, so that they can be compared.
     pub fn count(phases: &[PhaseLosses]) -> Vec<Phase> {
-        let lines = phases
+        let lines = phases.iter().flat_map(|p| p.reference_mean.into_iter().chain(p.threshold));
+        let losses = phases
             .iter()
-            .flat_map(|p| p.reference_mean.into_iter().chain(p.threshold));
-        let losses = phases.iter().flat_map(|p| {
-            p.sources
-                .iter()
-                .flat_map(|(_, _, losses)| losses.iter().copied())
-        });
+            .flat_map(|p| p.sources.iter().flat_map(|(_, _, losses)| losses.iter().copied()));
         let (low, high) = inner_range(losses.collect()).unwrap_or((0.0, 1.0));
         let high = lines.filter(|v| v.is_finite()).fold(high, f64::max);
         phases
@@ -140,11 +129,8 @@ mod tests {
 
     #[test]
     fn values_fall_into_their_bins_and_strays_into_the_outermost() {
-        let histogram = Histogram::of(
-            &[0.0, 0.5, 1.0, -7.0, 7.0, f64::NAN, f64::INFINITY],
-            0.0,
-            1.0,
-        );
+        let histogram =
+            Histogram::of(&[0.0, 0.5, 1.0, -7.0, 7.0, f64::NAN, f64::INFINITY], 0.0, 1.0);
         assert_eq!(histogram.counts[0], 2);
         assert_eq!(histogram.counts[BINS / 2], 1);
         assert_eq!(histogram.counts[BINS - 1], 2);

@@ -48,11 +48,7 @@ fn elide(text: &str, most: usize) -> String {
     }
     let tail = (most - 1) / 3;
     let head = most - 1 - tail;
-    text.chars()
-        .take(head)
-        .chain(['…'])
-        .chain(text.chars().skip(length - tail))
-        .collect()
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(length - tail)).collect()
 }
 
 /// For tables and captions.
@@ -73,24 +69,13 @@ pub(crate) fn label(name: &str) -> String {
 /// In a sentence: in quotation marks, and isolated from it where its script may run the other way.
 pub(crate) fn quoted(name: &str) -> String {
     let name = short(name);
-    if name.is_ascii() {
-        format!("“{name}”")
-    } else {
-        format!("“\u{2068}{name}\u{2069}”")
-    }
+    if name.is_ascii() { format!("“{name}”") } else { format!("“\u{2068}{name}\u{2069}”") }
 }
 
 /// `“a”, “b” and 3 others`: at most `most` names.
 pub(crate) fn list<S: AsRef<str>>(names: &[S], most: usize) -> String {
-    let shown = if names.len() == most + 1 {
-        names.len()
-    } else {
-        names.len().min(most)
-    };
-    let mut parts: Vec<String> = names[..shown]
-        .iter()
-        .map(|name| quoted(name.as_ref()))
-        .collect();
+    let shown = if names.len() == most + 1 { names.len() } else { names.len().min(most) };
+    let mut parts: Vec<String> = names[..shown].iter().map(|name| quoted(name.as_ref())).collect();
     if names.len() > shown {
         parts.push(format!("{} others", number::words(names.len() - shown)));
     }
@@ -148,9 +133,6 @@ mod tests {
         assert_eq!(list(&["a"], 3), "“a”");
         assert_eq!(list(&["a", "b"], 3), "“a” and “b”");
         assert_eq!(list(&["a", "b", "c", "d"], 3), "“a”, “b”, “c” and “d”");
-        assert_eq!(
-            list(&["a", "b", "c", "d", "e"], 3),
-            "“a”, “b”, “c” and two others"
-        );
+        assert_eq!(list(&["a", "b", "c", "d", "e"], 3), "“a”, “b”, “c” and two others");
     }
 }

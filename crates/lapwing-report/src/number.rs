@@ -13,12 +13,9 @@ pub(crate) fn count(n: u64) -> String {
 
 /// `1` → `one`, up to ten; figures beyond.
 pub(crate) fn words(n: usize) -> String {
-    const WORDS: [&str; 11] = [
-        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-    ];
-    WORDS
-        .get(n)
-        .map_or_else(|| count(n as u64), |word| (*word).to_owned())
+    const WORDS: [&str; 11] =
+        ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    WORDS.get(n).map_or_else(|| count(n as u64), |word| (*word).to_owned())
 }
 
 fn group(digits: &str) -> String {
@@ -41,15 +38,10 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
         return scientific(value);
     }
     let text = format!("{:.decimals$}", value.abs());
-    let (whole, fraction) = text
-        .split_once('.')
-        .map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
+    let (whole, fraction) =
+        text.split_once('.').map_or((text.as_str(), None), |(w, f)| (w, Some(f)));
     let negative = value < 0.0 && text.bytes().any(|b| (b'1'..=b'9').contains(&b));
-    let mut out = if negative {
-        MINUS.to_string()
-    } else {
-        String::new()
-    };
+    let mut out = if negative { MINUS.to_string() } else { String::new() };
     out.push_str(&group(whole));
     if let Some(fraction) = fraction {
         out.push('.');
@@ -74,11 +66,7 @@ pub(crate) fn value(x: f64) -> String {
 
 /// A count kept as a float: whole where it is whole.
 pub(crate) fn level(x: f64) -> String {
-    if x.is_finite() && x.fract() == 0.0 && x.abs() < 1e15 {
-        fixed(x, 0)
-    } else {
-        value(x)
-    }
+    if x.is_finite() && x.fract() == 0.0 && x.abs() < 1e15 { fixed(x, 0) } else { value(x) }
 }
 
 /// A setting as it was given: `0.8`, not `0.800`.
@@ -92,10 +80,7 @@ pub(crate) fn plain(x: f64) -> String {
 
 /// A round value beside an axis, in as little room as possible: `5×10⁹`.
 pub(crate) fn tick_power(x: f64) -> String {
-    scientific(x)
-        .replace(NARROW, "")
-        .replace(".00×", "×")
-        .replace("0×", "×")
+    scientific(x).replace(NARROW, "").replace(".00×", "×").replace("0×", "×")
 }
 
 fn scientific(x: f64) -> String {
@@ -113,10 +98,7 @@ fn scientific(x: f64) -> String {
             _ => char::from_u32(0x2070 + c.to_digit(10).unwrap_or(0)).unwrap_or(c),
         })
         .collect();
-    format!(
-        "{}{NARROW}×{NARROW}10{raised}",
-        mantissa.replace('-', &MINUS.to_string())
-    )
+    format!("{}{NARROW}×{NARROW}10{raised}", mantissa.replace('-', &MINUS.to_string()))
 }
 
 /// A share as a percentage: one decimal below ten, none above, and never `100 %` for less than all.
@@ -127,11 +109,7 @@ pub(crate) fn percent(share: f64) -> String {
     } else if p > 0.0 && p < 0.05 {
         "<0.1".to_owned()
     } else if (99.5..100.0).contains(&p) {
-        if p < 99.95 {
-            fixed(p, 1)
-        } else {
-            ">99.9".to_owned()
-        }
+        if p < 99.95 { fixed(p, 1) } else { ">99.9".to_owned() }
     } else if p == 0.0 || p.abs() >= 9.95 {
         fixed(p, 0)
     } else {
@@ -143,21 +121,13 @@ pub(crate) fn percent(share: f64) -> String {
 /// The probability of a prediction, to a tenth of a per cent, and never `100 %` for less than certainty.
 pub(crate) fn probability(p: f64) -> String {
     let all_but = (0.9995..1.0).contains(&p);
-    if all_but || !p.is_finite() {
-        percent(p)
-    } else {
-        format!("{}{NARROW}%", fixed(p * 100.0, 1))
-    }
+    if all_but || !p.is_finite() { percent(p) } else { format!("{}{NARROW}%", fixed(p * 100.0, 1)) }
 }
 
 /// Two shares as one range: `47–53 %`.
 pub(crate) fn percent_range(low: f64, high: f64) -> String {
     let (low, high) = (percent(low), percent(high));
-    let low = if high.ends_with('%') {
-        low.trim_end_matches(['%', NARROW])
-    } else {
-        low.as_str()
-    };
+    let low = if high.ends_with('%') { low.trim_end_matches(['%', NARROW]) } else { low.as_str() };
     format!("{low}–{high}")
 }
 

@@ -89,15 +89,10 @@ impl Page<'_> {
         let mut ranked: Vec<&SourceRow> = report.sources.iter().collect();
         ranked.sort_by(|a, b| worst_first(a, b));
         let coloured = coloured(&ranked);
-        let class_of: HashMap<&str, &str> = coloured
-            .iter()
-            .map(|(source, class)| (*source, class.as_str()))
-            .collect();
+        let class_of: HashMap<&str, &str> =
+            coloured.iter().map(|(source, class)| (*source, class.as_str())).collect();
         let class = |source: &str| {
-            class_of
-                .get(source)
-                .map(|class| (*class).to_owned())
-                .unwrap_or_default()
+            class_of.get(source).map(|class| (*class).to_owned()).unwrap_or_default()
         };
 
         let drawn = drawn(report, &ranked, &class);
@@ -118,21 +113,14 @@ impl Page<'_> {
                     row.verdict.word(),
                     number::fixed(row.weight, 2)
                 ),
-                points: trajectory
-                    .points
-                    .iter()
-                    .map(|p| (p.step as f64, value(p)))
-                    .collect(),
+                points: trajectory.points.iter().map(|p| (p.step as f64, value(p))).collect(),
             };
             drawn.iter().map(line).collect()
         };
 
         let shown = shown_evidence(report, &ranked);
-        let anchors: HashMap<&str, usize> = shown
-            .iter()
-            .enumerate()
-            .map(|(i, (row, _))| (row.source.as_str(), i))
-            .collect();
+        let anchors: HashMap<&str, usize> =
+            shown.iter().enumerate().map(|(i, (row, _))| (row.source.as_str(), i)).collect();
         let evidence: Vec<EvidenceView> = shown
             .iter()
             .enumerate()
@@ -202,10 +190,7 @@ impl Page<'_> {
                 .map(|d| (name::short(&d.reason), number::count(d.rows)))
                 .collect(),
             dropped_total: number::count(
-                report
-                    .dropped
-                    .iter()
-                    .fold(0, |sum, d| sum.saturating_add(d.rows)),
+                report.dropped.iter().fold(0, |sum, d| sum.saturating_add(d.rows)),
             ),
             columns: report
                 .schema
@@ -216,11 +201,7 @@ impl Page<'_> {
                         name::short(&c.role),
                         name::short(&c.kind),
                         number::count(c.missing),
-                        if c.note.is_empty() {
-                            String::new()
-                        } else {
-                            name::reveal(&c.note)
-                        },
+                        if c.note.is_empty() { String::new() } else { name::reveal(&c.note) },
                     ]
                 })
                 .collect(),
@@ -231,14 +212,8 @@ impl Page<'_> {
 /// Sources with a colour of their own, worst first: all where there are few, otherwise the flagged ones.
 fn coloured<'a>(ranked: &[&'a SourceRow]) -> Vec<(&'a str, String)> {
     let few = ranked.len() <= COLOURS;
-    let chosen = ranked
-        .iter()
-        .filter(|row| few || row.verdict.is_flagged())
-        .take(COLOURS);
-    chosen
-        .enumerate()
-        .map(|(i, row)| (row.source.as_str(), format!("s{i}")))
-        .collect()
+    let chosen = ranked.iter().filter(|row| few || row.verdict.is_flagged()).take(COLOURS);
+    chosen.enumerate().map(|(i, row)| (row.source.as_str(), format!("s{i}"))).collect()
 }
 
 /// The trajectories to draw: those with a colour first, then an even choice of the others.
@@ -247,11 +222,8 @@ fn drawn<'a>(
     ranked: &[&'a SourceRow],
     class: &impl Fn(&str) -> String,
 ) -> Vec<(&'a SourceRow, &'a crate::Trajectory, String)> {
-    let by_name: HashMap<&str, _> = report
-        .trajectories
-        .iter()
-        .map(|t| (t.source.as_str(), t))
-        .collect();
+    let by_name: HashMap<&str, _> =
+        report.trajectories.iter().map(|t| (t.source.as_str(), t)).collect();
     let found = ranked
         .iter()
         .filter_map(|row| Some((*row, *by_name.get(row.source.as_str())?, class(&row.source))));
@@ -278,11 +250,7 @@ fn facts(report: &Report) -> Vec<String> {
             let ending = if n == 1 { "" } else { "s" };
             format!("{} {word}{ending}", number::count(n))
         };
-        facts.push(format!(
-            "{} in {}",
-            plural(s.steps, "step"),
-            plural(s.epochs, "epoch")
-        ));
+        facts.push(format!("{} in {}", plural(s.steps, "step"), plural(s.epochs, "epoch")));
     }
     facts.extend(s.seed.map(|seed| format!("seed {seed}")));
     if !s.created.is_empty() {
@@ -295,29 +263,12 @@ fn facts(report: &Report) -> Vec<String> {
 }
 
 fn verdicts(report: &Report) -> Vec<VerdictCount> {
-    [
-        Verdict::Unreliable,
-        Verdict::Suspect,
-        Verdict::Insufficient,
-        Verdict::Reliable,
-    ]
-    .into_iter()
-    .map(|verdict| {
-        (
-            verdict,
-            report
-                .sources
-                .iter()
-                .filter(|s| s.verdict == verdict)
-                .count(),
-        )
-    })
-    .filter(|(_, n)| *n > 0)
-    .map(|(verdict, n)| VerdictCount {
-        word: verdict.word(),
-        count: number::count(n as u64),
-    })
-    .collect()
+    [Verdict::Unreliable, Verdict::Suspect, Verdict::Insufficient, Verdict::Reliable]
+        .into_iter()
+        .map(|verdict| (verdict, report.sources.iter().filter(|s| s.verdict == verdict).count()))
+        .filter(|(_, n)| *n > 0)
+        .map(|(verdict, n)| VerdictCount { word: verdict.word(), count: number::count(n as u64) })
+        .collect()
 }
 
 /// One picture per metric, one line per split, both in order of appearance; losses first.
@@ -327,24 +278,14 @@ fn curves(epochs: &[EpochMetric], best: Option<u64>) -> Vec<Picture> {
     let splits = distinct(epochs.iter().map(|e| e.split.as_str()));
     let picture = |metric: &&str| {
         let lines = splits.iter().take(COLOURS).enumerate().map(|(i, split)| {
-            let own = epochs
-                .iter()
-                .filter(|e| e.metric == *metric && e.split == *split);
+            let own = epochs.iter().filter(|e| e.metric == *metric && e.split == *split);
             let mut points: Vec<(f64, Option<f64>)> =
                 own.map(|e| (e.epoch as f64, e.value)).collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
             let end = points.iter().rev().find_map(|p| p.1).unwrap_or(f64::NAN);
-            let title = format!(
-                "{}: {} at the end",
-                name::short(split),
-                number::metric(metric, end)
-            );
-            Line {
-                class: format!("c{i}"),
-                label: name::label(split),
-                title,
-                points,
-            }
+            let title =
+                format!("{}: {} at the end", name::short(split), number::metric(metric, end));
+            Line { class: format!("c{i}"), label: name::label(split), title, points }
         });
         let words = name::short(number::metric_words(metric).0);
         let drawn = line::draw(
@@ -386,11 +327,7 @@ mod tests {
     #[test]
     fn the_policy_names_the_hashes_of_style_and_script() {
         let page = render(&Report::default()).unwrap();
-        assert_eq!(
-            hash_of_inline(&page, "style"),
-            STYLE_HASH,
-            "set STYLE_HASH to the left value"
-        );
+        assert_eq!(hash_of_inline(&page, "style"), STYLE_HASH, "set STYLE_HASH to the left value");
         assert_eq!(
             hash_of_inline(&page, "script"),
             SCRIPT_HASH,

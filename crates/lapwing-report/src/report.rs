@@ -155,26 +155,16 @@ impl Report {
         let mut known = std::collections::HashSet::new();
         for row in &self.sources {
             if !known.insert(row.source.as_str()) {
-                return Err(ReportError::DuplicateSource {
-                    source_name: row.source.clone(),
-                });
+                return Err(ReportError::DuplicateSource { source_name: row.source.clone() });
             }
         }
-        let trajectories = self
-            .trajectories
-            .iter()
-            .map(|t| ("trajectories", &t.source));
-        let phases = self
-            .phases
-            .iter()
-            .flat_map(|p| p.sources.iter().map(|s| ("phases", &s.source)));
+        let trajectories = self.trajectories.iter().map(|t| ("trajectories", &t.source));
+        let phases =
+            self.phases.iter().flat_map(|p| p.sources.iter().map(|s| ("phases", &s.source)));
         let evidence = self.evidence.iter().map(|e| ("evidence", &e.source));
         for (part, source) in trajectories.chain(phases).chain(evidence) {
             if !known.contains(source.as_str()) {
-                return Err(ReportError::UnknownSource {
-                    part,
-                    source_name: source.clone(),
-                });
+                return Err(ReportError::UnknownSource { part, source_name: source.clone() });
             }
         }
         self.evidence.iter().try_for_each(Evidence::check)

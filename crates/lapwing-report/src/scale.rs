@@ -31,9 +31,7 @@ impl Scale {
         let (low, high) = values
             .into_iter()
             .filter(|v| v.is_finite())
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
-                (low.min(v), high.max(v))
-            });
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
         (low <= high).then(|| Self::new(low, high))
     }
 
@@ -46,33 +44,19 @@ impl Scale {
             return Self { low, high };
         }
         let margin = if low == 0.0 { 1.0 } else { low.abs() * 0.5 };
-        Self {
-            low: low - margin,
-            high: high + margin,
-        }
+        Self { low: low - margin, high: high + margin }
     }
 
     /// The axis widened so that it begins and ends on a round number.
     pub(crate) fn rounded(self, marks: usize) -> Self {
         let step = self.step(marks);
-        let (low, high) = (
-            (self.low / step).floor() * step,
-            (self.high / step).ceil() * step,
-        );
-        if low.is_finite() && high.is_finite() {
-            Self::new(low, high)
-        } else {
-            self
-        }
+        let (low, high) = ((self.low / step).floor() * step, (self.high / step).ceil() * step);
+        if low.is_finite() && high.is_finite() { Self::new(low, high) } else { self }
     }
 
     /// The axis begun at zero where it begins just above, as steps do.
     pub(crate) fn begun_at_zero(self) -> Self {
-        if self.low > 0.0 && self.low < 0.02 * self.high {
-            Self { low: 0.0, ..self }
-        } else {
-            self
-        }
+        if self.low > 0.0 && self.low < 0.02 * self.high { Self { low: 0.0, ..self } } else { self }
     }
 
     pub(crate) fn high(self) -> f64 {
@@ -82,11 +66,7 @@ impl Scale {
     /// Place of a value as a share of the axis, kept within it.
     pub(crate) fn share(self, value: f64) -> f64 {
         let share = (value - self.low) / (self.high - self.low);
-        if share.is_nan() {
-            0.0
-        } else {
-            share.clamp(0.0, 1.0)
-        }
+        if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
     }
 
     /// Whether the axis reaches a value.
@@ -121,10 +101,7 @@ impl Scale {
     pub(crate) fn ticks_across(self, marks: usize) -> Vec<Tick> {
         self.marks(marks)
             .into_iter()
-            .map(|(v, step)| Tick {
-                at: at(self.share(v)),
-                text: tick_text(v, step),
-            })
+            .map(|(v, step)| Tick { at: at(self.share(v)), text: tick_text(v, step) })
             .collect()
     }
 
@@ -133,10 +110,7 @@ impl Scale {
         let place = |v| at(1.0 - self.share(v));
         self.marks(marks)
             .into_iter()
-            .map(|(v, step)| Tick {
-                at: place(v),
-                text: tick_text(v, step),
-            })
+            .map(|(v, step)| Tick { at: place(v), text: tick_text(v, step) })
             .collect()
     }
 }
@@ -150,27 +124,16 @@ pub(crate) fn at(share: f64) -> String {
 pub(crate) fn trimmed(x: f64) -> String {
     let text = format!("{x:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
-    if text == "-0" {
-        "0".to_owned()
-    } else {
-        text.to_owned()
-    }
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
 fn tick_text(value: f64, step: f64) -> String {
     // A sum of steps may miss zero by a rounding error.
-    let value = if value.abs() < step * 1e-6 {
-        0.0
-    } else {
-        value
-    };
+    let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
     if value != 0.0 && (value.abs() >= 1e6 || step < 1e-4) {
         return number::tick_power(value);
     }
-    number::fixed(
-        value,
-        (-step.log10() + 1e-9).ceil().clamp(0.0, 4.0) as usize,
-    )
+    number::fixed(value, (-step.log10() + 1e-9).ceil().clamp(0.0, 4.0) as usize)
 }
 
 #[cfg(test)]
@@ -180,11 +143,7 @@ mod tests {
     use super::*;
 
     fn texts(low: f64, high: f64) -> Vec<String> {
-        Scale::new(low, high)
-            .ticks_across(5)
-            .into_iter()
-            .map(|t| t.text)
-            .collect()
+        Scale::new(low, high).ticks_across(5).into_iter().map(|t| t.text).collect()
     }
 
     #[test]
@@ -199,32 +158,20 @@ mod tests {
     fn an_axis_over_nothing_finite_does_not_exist() {
         assert_eq!(Scale::over([]), None);
         assert_eq!(Scale::over([f64::NAN, f64::INFINITY]), None);
-        assert_eq!(
-            Scale::over([f64::NAN, 1.0, 3.0]),
-            Some(Scale {
-                low: 1.0,
-                high: 3.0
-            })
-        );
+        assert_eq!(Scale::over([f64::NAN, 1.0, 3.0]), Some(Scale { low: 1.0, high: 3.0 }));
     }
 
     #[test]
     fn an_axis_over_one_value_puts_it_in_the_middle() {
         for value in [0.0, 1.0, -5.0, 1e300, 1e-300] {
-            assert!(
-                (Scale::new(value, value).share(value) - 0.5).abs() < 0.51,
-                "{value}"
-            );
+            assert!((Scale::new(value, value).share(value) - 0.5).abs() < 0.51, "{value}");
         }
         assert_eq!(Scale::new(2.0, 2.0).share(2.0), 0.5);
     }
 
     #[test]
     fn steps_are_counted_begun_at_zero_and_few_epochs_from_one() {
-        assert_eq!(
-            Scale::new(1.0, 2000.0).begun_at_zero(),
-            Scale::new(0.0, 2000.0)
-        );
+        assert_eq!(Scale::new(1.0, 2000.0).begun_at_zero(), Scale::new(0.0, 2000.0));
         assert_eq!(Scale::new(1.0, 10.0).begun_at_zero(), Scale::new(1.0, 10.0));
     }
 

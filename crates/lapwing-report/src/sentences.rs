@@ -38,32 +38,19 @@ fn found(report: &Report) -> String {
             format!(
                 "{} {}",
                 number::words(insufficient.len()),
-                if insufficient.len() == 1 {
-                    "was not"
-                } else {
-                    "were not"
-                }
+                if insufficient.len() == 1 { "was not" } else { "were not" }
             )
         };
-        sentence.push_str(&format!(
-            ", and {too_little} seen often enough to be judged"
-        ));
+        sentence.push_str(&format!(", and {too_little} seen often enough to be judged"));
     }
     sentence + "."
 }
 
 fn amounted(report: &Report) -> String {
-    let flagged: Vec<&SourceRow> = report
-        .sources
-        .iter()
-        .filter(|s| s.verdict.is_flagged())
-        .collect();
+    let flagged: Vec<&SourceRow> =
+        report.sources.iter().filter(|s| s.verdict.is_flagged()).collect();
     let rows: f64 = report.sources.iter().map(|s| s.rows as f64).sum();
-    let lost: f64 = report
-        .sources
-        .iter()
-        .map(|s| s.rows as f64 * (1.0 - s.weight))
-        .sum();
+    let lost: f64 = report.sources.iter().map(|s| s.rows as f64 * (1.0 - s.weight)).sum();
     let weighted = if !lost.is_finite() || rows == 0.0 || lost / rows < 0.0005 {
         "Every row kept its full weight".to_owned()
     } else {
@@ -73,11 +60,8 @@ fn amounted(report: &Report) -> String {
         );
         let flagged_rows: f64 = flagged.iter().map(|s| s.rows as f64).sum();
         if flagged_rows > 0.0 {
-            let kept: f64 = flagged
-                .iter()
-                .map(|s| s.rows as f64 * s.weight)
-                .sum::<f64>()
-                / flagged_rows;
+            let kept: f64 =
+                flagged.iter().map(|s| s.rows as f64 * s.weight).sum::<f64>() / flagged_rows;
             text.push_str(&format!(
                 " (a row of a flagged source counted {} on average)",
                 number::fixed(kept, 2)
@@ -89,16 +73,9 @@ fn amounted(report: &Report) -> String {
         return weighted + ".";
     };
     let (metric, _) = number::metric_words(&outcome.metric);
-    let article = if metric.starts_with(['a', 'e', 'i', 'o', 'u', 'R']) {
-        "an"
-    } else {
-        "a"
-    };
+    let article = if metric.starts_with(['a', 'e', 'i', 'o', 'u', 'R']) { "an" } else { "a" };
     let standard = outcome.standard.map(|v| {
-        format!(
-            ", against {} with standard training",
-            number::metric(&outcome.metric, v)
-        )
+        format!(", against {} with standard training", number::metric(&outcome.metric, v))
     });
     format!(
         "{weighted}, and the model reached {article} {} of {} on the {} rows{}.",
@@ -110,20 +87,15 @@ fn amounted(report: &Report) -> String {
 }
 
 fn of(report: &Report, verdict: Verdict) -> Vec<&str> {
-    let mut rows: Vec<&SourceRow> = report
-        .sources
-        .iter()
-        .filter(|s| s.verdict == verdict)
-        .collect();
+    let mut rows: Vec<&SourceRow> =
+        report.sources.iter().filter(|s| s.verdict == verdict).collect();
     rows.sort_by(|a, b| worst_first(a, b));
     rows.into_iter().map(|s| s.source.as_str()).collect()
 }
 
 fn capitalised(word: &str) -> String {
     let mut chars = word.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 #[cfg(test)]
@@ -132,13 +104,7 @@ mod tests {
     use crate::{Outcome, Summary};
 
     fn source(name: &str, verdict: Verdict, weight: f64) -> SourceRow {
-        SourceRow {
-            source: name.into(),
-            verdict,
-            rows: 100,
-            weight,
-            ..Default::default()
-        }
+        SourceRow { source: name.into(), verdict, rows: 100, weight, ..Default::default() }
     }
 
     fn report(sources: Vec<SourceRow>) -> Report {
@@ -153,11 +119,7 @@ mod tests {
             outcome: Some(outcome),
             ..Default::default()
         };
-        Report {
-            summary,
-            sources,
-            ..Default::default()
-        }
+        Report { summary, sources, ..Default::default() }
     }
 
     #[test]
@@ -183,10 +145,7 @@ mod tests {
     #[test]
     fn nothing_found_is_said_so() {
         let [found, amounted] = summary(&report(vec![source("fine", Verdict::Reliable, 1.0)]));
-        assert_eq!(
-            found,
-            "One source gave 100 training rows; no source stands out as unreliable."
-        );
+        assert_eq!(found, "One source gave 100 training rows; no source stands out as unreliable.");
         assert!(
             amounted.starts_with("Every row kept its full weight, and the model"),
             "{amounted}"
@@ -196,19 +155,13 @@ mod tests {
     #[test]
     fn an_empty_report_still_makes_sentences() {
         let [found, amounted] = summary(&Report::default());
-        assert_eq!(
-            found,
-            "No sources gave 0 training rows; no source stands out as unreliable."
-        );
+        assert_eq!(found, "No sources gave 0 training rows; no source stands out as unreliable.");
         assert_eq!(amounted, "Every row kept its full weight.");
     }
 
     #[test]
     fn weights_that_are_not_numbers_do_not_reach_the_sentence() {
         let [_, amounted] = summary(&report(vec![source("a", Verdict::Unreliable, f64::NAN)]));
-        assert!(
-            !amounted.contains("NaN") && !amounted.contains("finite"),
-            "{amounted}"
-        );
+        assert!(!amounted.contains("NaN") && !amounted.contains("finite"), "{amounted}");
     }
 }

@@ -13,18 +13,12 @@ struct Cell {
 
 impl Cell {
     fn count(n: u64) -> Self {
-        Self {
-            text: number::count(n),
-            key: Some(n as f64),
-        }
+        Self { text: number::count(n), key: Some(n as f64) }
     }
 
     fn of(value: Option<f64>, text: impl Fn(f64) -> String) -> Self {
         let key = value.filter(|v| v.is_finite());
-        Self {
-            text: value.map_or_else(|| number::NONE.to_owned(), text),
-            key,
-        }
+        Self { text: value.map_or_else(|| number::NONE.to_owned(), text), key }
     }
 }
 
@@ -61,9 +55,7 @@ impl SourceView {
             Some(std) => format!("{} ± {}", number::value(mean), number::value(std)),
             None => number::value(mean),
         });
-        let interval = row
-            .label_error
-            .map(|e| number::percent_range(e.low, e.high));
+        let interval = row.label_error.map(|e| number::percent_range(e.low, e.high));
         Self {
             class,
             full: name::in_full(&row.source, &name),
@@ -75,11 +67,7 @@ impl SourceView {
                 Ruling::Trusted => "trusted",
                 Ruling::Blocked => "blocked",
             }),
-            bar: scale::at(if row.weight.is_finite() {
-                row.weight.clamp(0.0, 1.0)
-            } else {
-                0.0
-            }),
+            bar: scale::at(if row.weight.is_finite() { row.weight.clamp(0.0, 1.0) } else { 0.0 }),
             weight: Cell::of(Some(row.weight), |w| number::fixed(w, 2)),
             unreliability: Cell::of(Some(row.unreliability), number::level),
             rows: Cell::count(row.rows),

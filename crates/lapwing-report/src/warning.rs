@@ -46,11 +46,7 @@ impl fmt::Display for Warning {
                  judged and every row kept its full weight. If the data has a finer origin (annotator, site, device, \
                  day), name that column with --source."
             ),
-            Warning::WindowsNeverFilled {
-                sources,
-                history_length,
-                most_batches,
-            } => {
+            Warning::WindowsNeverFilled { sources, history_length, most_batches } => {
                 let one = sources.len() == 1;
                 write!(
                     f,
@@ -61,19 +57,11 @@ impl fmt::Display for Warning {
                     number::count(*history_length),
                     if one { "it appeared" } else { "they appeared" },
                     number::count(*most_batches),
-                    if *most_batches == 1 {
-                        "batch"
-                    } else {
-                        "batches"
-                    },
+                    if *most_batches == 1 { "batch" } else { "batches" },
                     number::count((*most_batches / 2).max(1)),
                 )
             }
-            Warning::ClassWeightedDown {
-                class,
-                share,
-                sources,
-            } => write!(
+            Warning::ClassWeightedDown { class, share, sources } => write!(
                 f,
                 "Sources that were weighted down ({}) hold {} of the rows labelled {}. The model may have unlearnt this \
                  class rather than its errors. Look at these rows first; --trust keeps a source at full weight and \
@@ -117,10 +105,6 @@ mod tests {
             share: 0.81,
             sources: vec!["a".into()],
         };
-        assert!(
-            warning
-                .to_string()
-                .contains("(“a”) hold 81\u{202F}% of the rows labelled “cat”")
-        );
+        assert!(warning.to_string().contains("(“a”) hold 81\u{202F}% of the rows labelled “cat”"));
     }
 }

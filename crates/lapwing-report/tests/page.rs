@@ -10,24 +10,15 @@ use lapwing_report::{Evidence, Report, ReportError, SourceRow, Trajectory, rende
 fn tags(page: &str) -> Vec<&str> {
     let (_, body) = page.split_once("</style>").unwrap();
     let (body, _) = body.split_once("<script>").unwrap();
-    body.split('<')
-        .skip(1)
-        .map(|part| part.split_once('>').unwrap().0)
-        .collect()
+    body.split('<').skip(1).map(|part| part.split_once('>').unwrap().0).collect()
 }
 
 #[test]
 fn no_name_becomes_a_tag_or_an_attribute() {
     let page = render(&hostile()).unwrap();
     for tag in tags(&page) {
-        let name = tag
-            .split([' ', '/'])
-            .find(|part| !part.is_empty())
-            .unwrap_or_default();
-        assert!(
-            !["script", "img", "style", "iframe"].contains(&name),
-            "<{tag}>"
-        );
+        let name = tag.split([' ', '/']).find(|part| !part.is_empty()).unwrap_or_default();
+        assert!(!["script", "img", "style", "iframe"].contains(&name), "<{tag}>");
         // Every other piece is a quoted value, in which quotation marks are escaped.
         let outside: String = tag.split('"').step_by(2).collect();
         assert!(!outside.contains(" on"), "<{tag}>");
@@ -56,9 +47,8 @@ fn nothing_is_fetched_from_anywhere() {
             !page.contains("http:") && !page.contains("https:") && !page.contains("//www"),
             "an address in the page"
         );
-        let mut links = tags(&page)
-            .into_iter()
-            .filter_map(|tag| tag.split_once("href=").map(|(_, link)| link));
+        let mut links =
+            tags(&page).into_iter().filter_map(|tag| tag.split_once("href=").map(|(_, link)| link));
         assert!(links.all(|link| link.starts_with("\"#")));
     }
 }
@@ -85,31 +75,16 @@ fn a_report_from_an_older_version_lacks_what_it_lacks() {
 #[test]
 fn parts_that_name_unknown_or_repeated_sources_are_refused() {
     let unknown = Report {
-        trajectories: vec![Trajectory {
-            source: "b".into(),
-            points: vec![],
-        }],
+        trajectories: vec![Trajectory { source: "b".into(), points: vec![] }],
         ..Default::default()
     };
     assert!(matches!(
         render(&unknown),
-        Err(ReportError::UnknownSource {
-            part: "trajectories",
-            ..
-        })
+        Err(ReportError::UnknownSource { part: "trajectories", .. })
     ));
-    let source = SourceRow {
-        source: "a".into(),
-        ..Default::default()
-    };
-    let twice = Report {
-        sources: vec![source.clone(), source],
-        ..Default::default()
-    };
-    assert!(matches!(
-        render(&twice),
-        Err(ReportError::DuplicateSource { .. })
-    ));
+    let source = SourceRow { source: "a".into(), ..Default::default() };
+    let twice = Report { sources: vec![source.clone(), source], ..Default::default() };
+    assert!(matches!(render(&twice), Err(ReportError::DuplicateSource { .. })));
     let ragged = Evidence {
         source: "a".into(),
         worst_rows: vec![lapwing_report::WorstRow {
@@ -119,19 +94,9 @@ fn parts_that_name_unknown_or_repeated_sources_are_refused() {
         ..Default::default()
     };
     let report = Report {
-        sources: vec![SourceRow {
-            source: "a".into(),
-            ..Default::default()
-        }],
+        sources: vec![SourceRow { source: "a".into(), ..Default::default() }],
         evidence: vec![ragged],
         ..Default::default()
     };
-    assert!(matches!(
-        render(&report),
-        Err(ReportError::Shape {
-            expected: 0,
-            found: 1,
-            ..
-        })
-    ));
+    assert!(matches!(render(&report), Err(ReportError::Shape { expected: 0, found: 1, .. })));
 }

@@ -70,16 +70,11 @@ fn find() -> PathBuf {
 
 impl Chromium {
     pub(crate) fn start() -> Self {
-        let one = ONE
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let profile = TempDir::new().unwrap();
         // The protocol is spoken on file descriptors 3 and 4; the shell moves our two pipes there.
         let mut child = Command::new("sh")
-            .args([
-                "-c",
-                r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#,
-            ])
+            .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#])
             .arg(find())
             .args([
                 "--headless",
@@ -154,10 +149,7 @@ impl Chromium {
 
     /// Takes the next message; events are kept, and dialogs closed because they would hold up the page.
     fn receive(&mut self) -> Value {
-        let message = self
-            .messages
-            .recv_timeout(PATIENCE)
-            .expect("Chromium stopped answering");
+        let message = self.messages.recv_timeout(PATIENCE).expect("Chromium stopped answering");
         if message["method"] == "Page.javascriptDialogOpening" {
             self.send("Page.handleJavaScriptDialog", json!({ "accept": true }));
         }
@@ -173,11 +165,7 @@ impl Chromium {
         loop {
             let mut message = self.receive();
             if message["id"] == id {
-                assert!(
-                    message.get("error").is_none(),
-                    "{method}: {}",
-                    message["error"]
-                );
+                assert!(message.get("error").is_none(), "{method}: {}", message["error"]);
                 return message["result"].take();
             }
         }
@@ -186,15 +174,8 @@ impl Chromium {
     /// Opens a file and waits until it is loaded and painted; forgets what happened before.
     pub(crate) fn open(&mut self, file: &Path) {
         self.events.clear();
-        self.call(
-            "Page.navigate",
-            json!({ "url": format!("file://{}", file.display()) }),
-        );
-        while !self
-            .events
-            .iter()
-            .any(|event| event["method"] == "Page.loadEventFired")
-        {
+        self.call("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
             self.receive();
         }
     }
@@ -249,16 +230,16 @@ impl Chromium {
             let params = &event["params"];
             match event["method"].as_str().unwrap_or_default() {
                 "Runtime.consoleAPICalled" => complaints.console.push(params["args"].to_string()),
-                "Runtime.exceptionThrown" => complaints
-                    .console
-                    .push(params["exceptionDetails"].to_string()),
+                "Runtime.exceptionThrown" => {
+                    complaints.console.push(params["exceptionDetails"].to_string())
+                }
                 "Log.entryAdded" => complaints.console.push(params["entry"]["text"].to_string()),
                 "Page.javascriptDialogOpening" => {
                     complaints.dialogs.push(params["message"].to_string());
                 }
-                "Network.requestWillBeSent" if params["type"] != "Document" => complaints
-                    .requests
-                    .push(params["request"]["url"].to_string()),
+                "Network.requestWillBeSent" if params["type"] != "Document" => {
+                    complaints.requests.push(params["request"]["url"].to_string())
+                }
                 _ => {}
             }
         }

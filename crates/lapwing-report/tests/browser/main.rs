@@ -67,14 +67,8 @@ fn a_page_that_misbehaves_is_noticed() {
     let mut browser = Chromium::start();
     browser.open(&file);
     let complaints = browser.complaints();
-    assert!(
-        complaints.console.iter().any(|c| c.contains("NaN")),
-        "{complaints:?}"
-    );
-    assert!(
-        complaints.console.iter().any(|c| c.contains('x')),
-        "{complaints:?}"
-    );
+    assert!(complaints.console.iter().any(|c| c.contains("NaN")), "{complaints:?}");
+    assert!(complaints.console.iter().any(|c| c.contains('x')), "{complaints:?}");
     assert_eq!(complaints.requests.len(), 1, "{complaints:?}");
     assert_eq!(complaints.dialogs, ["\"1\""]);
 }
@@ -84,11 +78,9 @@ fn the_page_is_quiet_and_loads_nothing() {
     if skipped() {
         return;
     }
-    for (name, report) in [
-        ("sample", sample::report()),
-        ("regression", regression()),
-        ("empty", Report::default()),
-    ] {
+    for (name, report) in
+        [("sample", sample::report()), ("regression", regression()), ("empty", Report::default())]
+    {
         let (mut browser, _folder) = opened(&report);
         browser.picture(&format!("{name}.png"));
         assert_eq!(browser.complaints(), Complaints::default());
@@ -106,21 +98,14 @@ fn the_table_sorts_by_click_and_by_key_both_ways() {
     browser.click(&format!("{weight} button"));
     assert!(sorted(&keys(&mut browser, 5), true));
     assert_eq!(
-        browser.eval(&format!(
-            "document.querySelector('{weight}').getAttribute('aria-sort')"
-        )),
+        browser.eval(&format!("document.querySelector('{weight}').getAttribute('aria-sort')")),
         "ascending"
     );
     browser.click(&format!("{weight} button"));
     let descending = keys(&mut browser, 5);
-    assert!(
-        sorted(&descending, false) && descending.first() > descending.last(),
-        "{descending:?}"
-    );
+    assert!(sorted(&descending, false) && descending.first() > descending.last(), "{descending:?}");
     assert_eq!(
-        browser.eval(&format!(
-            "document.querySelector('{weight}').getAttribute('aria-sort')"
-        )),
+        browser.eval(&format!("document.querySelector('{weight}').getAttribute('aria-sort')")),
         "descending"
     );
     assert_ne!(shown(&mut browser), before);
@@ -137,10 +122,7 @@ fn the_table_sorts_by_click_and_by_key_both_ways() {
     );
     browser.enter();
     assert!(sorted(&keys(&mut browser, 11), false));
-    assert_eq!(
-        browser.eval("document.querySelectorAll('[aria-sort]').length"),
-        1
-    );
+    assert_eq!(browser.eval("document.querySelectorAll('[aria-sort]').length"), 1);
 
     browser.click("#sources-table thead th:first-child button");
     let names = shown(&mut browser);
@@ -169,10 +151,7 @@ fn hostile_names_are_text() {
     assert_eq!(handlers, json!([]));
     let names = shown(&mut browser);
     for name in HOSTILE {
-        assert!(
-            names.iter().any(|shown| shown == name),
-            "{name} is not among {names:?}"
-        );
+        assert!(names.iter().any(|shown| shown == name), "{name} is not among {names:?}");
     }
     let text = browser.eval("document.querySelector('main').textContent");
     let text = text.as_str().unwrap();
@@ -182,10 +161,7 @@ fn hostile_names_are_text() {
             && text.contains("⟨U+200B⟩")
             && text.contains("⟨U+0000⟩")
     );
-    assert_eq!(
-        browser.eval("document.title"),
-        format!("{} · lapwing report", HOSTILE[0])
-    );
+    assert_eq!(browser.eval("document.title"), format!("{} · lapwing report", HOSTILE[0]));
     browser.resize(1200, 800);
     assert_eq!(sideways(&mut browser), 0);
     browser.resize(390, 800);
@@ -219,10 +195,7 @@ fn the_page_fits_a_phone_and_follows_a_dark_screen() {
     let dark = json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
     browser.call("Emulation.setEmulatedMedia", dark);
     browser.picture("dark.png");
-    assert_ne!(
-        browser.eval("getComputedStyle(document.body).backgroundColor"),
-        light
-    );
+    assert_ne!(browser.eval("getComputedStyle(document.body).backgroundColor"), light);
     browser.resize(390, 844);
     browser.picture("phone-dark.png");
     browser.call("Emulation.setEmulatedMedia", json!({ "features": [] }));
@@ -239,20 +212,11 @@ fn without_script_everything_but_sorting_is_there() {
     }
     let (_folder, file) = page(&sample::report());
     let mut browser = Chromium::start();
-    browser.call(
-        "Emulation.setScriptExecutionDisabled",
-        json!({ "value": true }),
-    );
+    browser.call("Emulation.setScriptExecutionDisabled", json!({ "value": true }));
     browser.open(&file);
     assert_eq!(shown(&mut browser).len(), 5);
-    assert_eq!(
-        browser.eval("document.querySelectorAll('button').length"),
-        0
-    );
-    assert_eq!(
-        browser.eval("document.querySelectorAll('figure').length"),
-        7
-    );
+    assert_eq!(browser.eval("document.querySelectorAll('button').length"), 0);
+    assert_eq!(browser.eval("document.querySelectorAll('figure').length"), 7);
 }
 
 #[test]
@@ -262,9 +226,7 @@ fn ten_thousand_sources_stay_usable() {
     }
     let report = crowd(10_000);
     let (mut browser, folder) = opened(&report);
-    let size = fs::metadata(folder.path().join("report.html"))
-        .unwrap()
-        .len();
+    let size = fs::metadata(folder.path().join("report.html")).unwrap().len();
     assert!(size < 16 << 20, "{size} bytes");
     assert_eq!(shown(&mut browser).len(), 50);
     browser.picture("crowd.png");

@@ -32,23 +32,12 @@ pub(crate) fn hostile() -> Report {
         "a\0b".to_owned(),
     ]);
     let text = |i: usize| names[i % HOSTILE.len()].clone();
-    let losses = Histogram {
-        low: 0.0,
-        high: 1.0,
-        counts: vec![1, 2, 3],
-    };
-    let source_losses = |name: &String| SourceLosses {
-        source: name.clone(),
-        weight: 0.5,
-        losses: losses.clone(),
-    };
+    let losses = Histogram { low: 0.0, high: 1.0, counts: vec![1, 2, 3] };
+    let source_losses =
+        |name: &String| SourceLosses { source: name.clone(), weight: 0.5, losses: losses.clone() };
     let points = |i: usize| {
         (0..50)
-            .map(|step| Point {
-                step,
-                loss: Some(i as f64 / 8.0),
-                weight: 1.0 - i as f64 / 16.0,
-            })
+            .map(|step| Point { step, loss: Some(i as f64 / 8.0), weight: 1.0 - i as f64 / 16.0 })
             .collect()
     };
     let evidence = |(i, name): (usize, &String)| Evidence {
@@ -87,11 +76,7 @@ pub(crate) fn hostile() -> Report {
         },
         warnings: vec![
             Warning::Other { text: text(0) },
-            Warning::ClassWeightedDown {
-                class: text(1),
-                share: 0.9,
-                sources: names.clone(),
-            },
+            Warning::ClassWeightedDown { class: text(1), share: 0.9, sources: names.clone() },
             Warning::WindowsNeverFilled {
                 sources: names.clone(),
                 history_length: 25,
@@ -110,10 +95,7 @@ pub(crate) fn hostile() -> Report {
         trajectories: names
             .iter()
             .enumerate()
-            .map(|(i, name)| Trajectory {
-                source: name.clone(),
-                points: points(i),
-            })
+            .map(|(i, name)| Trajectory { source: name.clone(), points: points(i) })
             .collect(),
         phases: vec![Phase {
             name: text(0),
@@ -131,18 +113,9 @@ pub(crate) fn hostile() -> Report {
             })
             .collect(),
         configuration: (0..HOSTILE.len())
-            .map(|i| Setting {
-                key: text(i),
-                value: text(i + 1),
-                chosen: true,
-            })
+            .map(|i| Setting { key: text(i), value: text(i + 1), chosen: true })
             .collect(),
-        dropped: (0..HOSTILE.len())
-            .map(|i| Dropped {
-                reason: text(i),
-                rows: 1,
-            })
-            .collect(),
+        dropped: (0..HOSTILE.len()).map(|i| Dropped { reason: text(i), rows: 1 }).collect(),
         schema: (0..HOSTILE.len())
             .map(|i| Column {
                 name: text(i),
@@ -157,14 +130,7 @@ pub(crate) fn hostile() -> Report {
 
 /// A report in which no number is a number.
 pub(crate) fn nonsense() -> Report {
-    let bad = [
-        f64::NAN,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        1e308,
-        -1e308,
-        5e-324,
-    ];
+    let bad = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e308, -1e308, 5e-324];
     let sources: Vec<SourceRow> = bad
         .iter()
         .enumerate()
@@ -177,31 +143,15 @@ pub(crate) fn nonsense() -> Report {
             reference_loss: Some(*x),
             reference_std: Some(*x),
             share_above: Some(*x),
-            label_error: Some(Interval {
-                estimate: *x,
-                low: *x,
-                high: *x,
-            }),
+            label_error: Some(Interval { estimate: *x, low: *x, high: *x }),
             ..Default::default()
         })
         .collect();
-    let histogram = |x: f64| Histogram {
-        low: x,
-        high: -x,
-        counts: vec![1, u64::MAX],
-    };
+    let histogram = |x: f64| Histogram { low: x, high: -x, counts: vec![1, u64::MAX] };
     let points = |x: f64| {
         vec![
-            Point {
-                step: 0,
-                loss: Some(x),
-                weight: x,
-            },
-            Point {
-                step: u64::MAX,
-                loss: Some(-x),
-                weight: x,
-            },
+            Point { step: 0, loss: Some(x), weight: x },
+            Point { step: u64::MAX, loss: Some(-x), weight: x },
         ]
     };
     let residuals = |x: f64| Residuals {
@@ -229,10 +179,7 @@ pub(crate) fn nonsense() -> Report {
         trajectories: bad
             .iter()
             .enumerate()
-            .map(|(i, x)| Trajectory {
-                source: named(i),
-                points: points(*x),
-            })
+            .map(|(i, x)| Trajectory { source: named(i), points: points(*x) })
             .collect(),
         phases: bad
             .iter()
@@ -278,31 +225,18 @@ pub(crate) fn nonsense() -> Report {
 pub(crate) fn crowd(n: usize) -> Report {
     let source = |i: usize| SourceRow {
         source: format!("annotator {i}"),
-        verdict: if i.is_multiple_of(500) {
-            Verdict::Unreliable
-        } else {
-            Verdict::Reliable
-        },
+        verdict: if i.is_multiple_of(500) { Verdict::Unreliable } else { Verdict::Reliable },
         rows: (i * 7919 % 1000) as u64,
         weight: if i.is_multiple_of(500) { 0.1 } else { 1.0 },
         ..Default::default()
     };
     let points = |i: usize| {
-        (0..400)
-            .map(|step| Point {
-                step,
-                loss: Some((i % 17) as f64),
-                weight: 1.0,
-            })
-            .collect()
+        (0..400).map(|step| Point { step, loss: Some((i % 17) as f64), weight: 1.0 }).collect()
     };
     Report {
         sources: (0..n).map(source).collect(),
         trajectories: (0..n)
-            .map(|i| Trajectory {
-                source: format!("annotator {i}"),
-                points: points(i),
-            })
+            .map(|i| Trajectory { source: format!("annotator {i}"), points: points(i) })
             .collect(),
         ..Default::default()
     }
@@ -311,9 +245,8 @@ pub(crate) fn crowd(n: usize) -> Report {
 /// A run on numbers: one source reports in another unit.
 pub(crate) fn regression() -> Report {
     let noise = |i: i32| f64::from(i * 7919 % 101 - 50) / 100.0;
-    let pairs: Vec<(f64, f64)> = (0..400)
-        .map(|i| (2.2 * f64::from(i % 20) + noise(i), f64::from(i % 20)))
-        .collect();
+    let pairs: Vec<(f64, f64)> =
+        (0..400).map(|i| (2.2 * f64::from(i % 20) + noise(i), f64::from(i % 20))).collect();
     let reliable: Vec<f64> = (0..400).map(|i| 2.0 * noise(i) + noise(3 * i)).collect();
     let row = |source: &str, verdict, weight| SourceRow {
         source: source.into(),
