@@ -1,0 +1,228 @@
+//! Checkpoints: everything a run needs to go on, in one file, written so that a crash at any moment loses at most the
+//! work since the last one.
+//!
+//! ```text
+//! checkpoint.safetensors = safetensors container ‖ BLAKE3 of the container (32 bytes)
+//!   metadata "lapwing"     JSON: format, fingerprint of data and configuration, progress, state of the method
+//!   network.<parameter>    F32   parameters as of the last step
+//!   optimiser.<kind>.<n>   F32   running moments of parameter n
+//!   best.<parameter>       F32   parameters of the best epoch so far, if any
+//!   bytes                  U8    what the observer gathered, if anything
+//! ```
+//!
+//! Random numbers are a function of seed, epoch and step, so there is no state of a generator. The checksum is verified
+//! before anything is parsed. The checkpoint before the last stays as `checkpoint.previous.safetensors`; a damaged last
+//! one is set aside as `checkpoint.damaged.safetensors`, never deleted.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::arrays::{Arrays, ArraysError, decode, encode};
+use crate::atomic;
+use crate::parameters::Parameter;
+use crate::train::Progress;
+
+const FORMAT: u32 = 1;
+const DIGEST: usize = 32;
+
+/// The JSON part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct State {
+    pub(crate) format: u32,
+    pub(crate) fingerprint: String,
+    pub(crate) progress: Progress,
+    pub(crate) method: serde_json::Value,
+}
+
+/// A run between two steps.
+#[derive(Clone, Debug)]
+pub(crate) struct Checkpoint {
+    pub(crate) state: State,
+    pub(crate) network: Vec<Parameter>,
+    pub(crate) optimiser: Vec<Parameter>,
+    pub(crate) best: Option<Vec<Parameter>>,
+    pub(crate) observer: Vec<u8>,
+}
+
+/// Why a checkpoint cannot be written or read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// The file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is shorter than a checksum, or its checksum is wrong.
+    #[error("{}: damaged (its checksum does not fit)", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The container is wrong in spite of a right checksum.
+    #[error("{}: {source}", path.display())]
+    Arrays {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ArraysError,
+    },
+    /// The JSON part is wrong in spite of a right checksum.
+    #[error("{}: {source}", path.display())]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// Written by another version.
+    #[error("{}: format {found}, this program reads format {FORMAT}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+}
+
+/// A directory for the checkpoints of one run.
+#[derive(Clone, Debug)]
+pub struct CheckpointDir {
+    directory: PathBuf,
+}
+
+/// What was found in a directory.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) checkpoint: Checkpoint,
+    /// Why the last one was passed over for the one before.
+    pub(crate) damaged: Option<CheckpointError>,
+}
+
+impl CheckpointDir {
+    /// Uses `directory`, which is created with the first checkpoint.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    fn path(&self, which: &str) -> PathBuf {
+        self.directory.join(format!("checkpoint{which}.safetensors"))
+    }
+
+    pub(crate) fn save(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
+        let (last, previous) = (self.path(""), self.path(".previous"));
+        let file = |source| CheckpointError::File { path: last.clone(), source };
+        let bytes = checkpoint.encode(&last)?;
+        std::fs::create_dir_all(&self.directory).map_err(file)?;
+        let digest = blake3::hash(&bytes);
+        let written = atomic::write_beside(&last, &[&bytes, digest.as_bytes()]).map_err(file)?;
+        // A crash between the two renames leaves the previous one, which load() takes.
+        match std::fs::rename(&last, &previous) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(file(error)),
+            _ => {}
+        }
+        written.persist(&last).map_err(|failed| file(failed.error))?;
+        atomic::flush_directory(&last).map_err(file)
+    }
+
+    /// The last checkpoint, or the one before if the last is damaged or missing; nothing if there is none; an error if
+    /// there is one and none is usable.
+    pub(crate) fn load(&self) -> Result<Option<Found>, CheckpointError> {
+        let last = self.path("");
+        let damaged = match Checkpoint::read(&last) {
+            Ok(Some(checkpoint)) => {
+                return Ok(Some(Found { checkpoint, damaged: None }));
+            }
+            Ok(None) => None,
+            Err(error @ (CheckpointError::File { .. } | CheckpointError::Format { .. })) => {
+                return Err(error);
+            }
+            Err(error) => Some(error),
+        };
+        match (Checkpoint::read(&self.path(".previous")), damaged) {
+            (Ok(Some(checkpoint)), damaged) => {
+                if damaged.is_some() {
+                    // Otherwise the next save would put the damaged one in the place of the good one.
+                    let aside = self.path(".damaged");
+                    std::fs::rename(&last, &aside)
+                        .map_err(|source| CheckpointError::File { path: aside, source })?;
+                }
+                Ok(Some(Found { checkpoint, damaged }))
+            }
+            (_, Some(damaged)) => Err(damaged),
+            (Ok(None), None) => Ok(None),
+            (Err(error), None) => Err(error),
+        }
+    }
+}
+
+impl Checkpoint {
+    fn encode(&self, path: &Path) -> Result<Vec<u8>, CheckpointError> {
+        let text = serde_json::to_string(&self.state)
+            .map_err(|source| CheckpointError::State { path: path.to_owned(), source })?;
+        let groups = [
+            ("network", Some(&self.network)),
+            ("optimiser", Some(&self.optimiser)),
+            ("best", self.best.as_ref()),
+        ];
+        let parameters = groups.into_iter().flat_map(|(group, parameters)| {
+            let prefixed =
+                move |p: &Parameter| Parameter { name: format!("{group}.{}", p.name), ..p.clone() };
+            parameters.into_iter().flatten().map(prefixed)
+        });
+        let arrays =
+            Arrays { text, parameters: parameters.collect(), bytes: self.observer.clone() };
+        encode(&arrays).map_err(|source| CheckpointError::Arrays { path: path.to_owned(), source })
+    }
+
+    fn read(path: &Path) -> Result<Option<Self>, CheckpointError> {
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(CheckpointError::File { path: path.to_owned(), source });
+            }
+        };
+        let Some((container, digest)) = bytes.split_last_chunk::<DIGEST>() else {
+            return Err(CheckpointError::Damaged { path: path.to_owned() });
+        };
+        if blake3::hash(container) != *digest {
+            return Err(CheckpointError::Damaged { path: path.to_owned() });
+        }
+        let arrays = decode(container)
+            .map_err(|source| CheckpointError::Arrays { path: path.to_owned(), source })?;
+        let state: State = serde_json::from_str(&arrays.text)
+            .map_err(|source| CheckpointError::State { path: path.to_owned(), source })?;
+        if state.format != FORMAT {
+            return Err(CheckpointError::Format { path: path.to_owned(), found: state.format });
+        }
+        let group = |prefix: &str| -> Vec<Parameter> {
+            let stripped = |p: &Parameter| {
+                let name = p.name.strip_prefix(prefix)?.to_owned();
+                Some(Parameter { name, ..p.clone() })
+            };
+            arrays.parameters.iter().filter_map(stripped).collect()
+        };
+        let best = group("best.");
+        Ok(Some(Self {
+            state,
+            network: group("network."),
+            optimiser: group("optimiser."),
+            best: (!best.is_empty()).then_some(best),
+            observer: arrays.bytes,
+        }))
+    }
+}
+
+impl State {
+    pub(crate) fn new(fingerprint: String, progress: Progress, method: serde_json::Value) -> Self {
+        Self { format: FORMAT, fingerprint, progress, method }
+    }
+}

@@ -1,0 +1,58 @@
+//! What can go wrong in a run.
+
+use thiserror::Error;
+
+use crate::checkpoint::CheckpointError;
+use crate::device::DeviceError;
+use crate::method::MethodError;
+use crate::network::ArchitectureError;
+use crate::parameters::ParameterError;
+use crate::rows::DataError;
+
+/// Why a run cannot start or go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The data cannot be trained on.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// A setting is out of range.
+    #[error("{0}")]
+    Config(&'static str),
+    /// Settings that cannot be written down.
+    #[error("the settings cannot be written down: {0}")]
+    Settings(serde_json::Error),
+    /// The network cannot be built.
+    #[error(transparent)]
+    Architecture(#[from] ArchitectureError),
+    /// The device is not to be had.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The method refused.
+    #[error(transparent)]
+    Method(#[from] MethodError),
+    /// Parameters, or the losses of every row, became infinite or NaN.
+    #[error(
+        "training diverged: losses or parameters are no longer finite numbers at step {step} (epoch {epoch}); a lower learning rate may help, or a look at the features for enormous values"
+    )]
+    Diverged {
+        /// Steps done.
+        step: u64,
+        /// Epochs done.
+        epoch: usize,
+    },
+    /// A checkpoint cannot be written or read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The checkpoint belongs to other data or another configuration.
+    #[error(
+        "the checkpoint was made with other data or another configuration: it can only be resumed with the same"
+    )]
+    OtherRun,
+    /// The checkpoint's arrays do not fit.
+    #[error("the checkpoint does not fit the network: {0}")]
+    Parameters(#[from] ParameterError),
+    /// The observer could not go on from the checkpoint.
+    #[error("the checkpoint's record of the run cannot be used: {0}")]
+    Observer(String),
+}

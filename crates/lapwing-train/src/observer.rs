@@ -1,0 +1,88 @@
+//! What a run tells while it goes on.
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::method::Standing;
+
+/// Watches a run: progress bars, trajectories, interruption. Every call has a default that does nothing.
+pub trait Observer {
+    /// After each step. Breaking ends the run here, with a checkpoint if there is a place for one.
+    fn on_step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        let _ = step;
+        ControlFlow::Continue(())
+    }
+
+    /// After each epoch.
+    fn on_epoch(&mut self, epoch: &Epoch) {
+        let _ = epoch;
+    }
+
+    /// What it has gathered; travels in the checkpoint, so that a resumed run tells the same story.
+    fn save(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Goes on from what [`save`](Self::save) gave; the reason if it cannot.
+    fn load(&mut self, saved: &[u8]) -> Result<(), String> {
+        let _ = saved;
+        Ok(())
+    }
+}
+
+/// Nobody watches.
+impl Observer for () {}
+
+/// One step.
+#[derive(Clone, Debug)]
+pub struct Step<'a> {
+    /// Steps before this one.
+    pub step: u64,
+    /// Steps planned.
+    pub steps: u64,
+    /// Epochs before this one.
+    pub epoch: usize,
+    /// The rate of this step.
+    pub learning_rate: f64,
+    /// The rows of the batch.
+    pub rows: &'a [u32],
+    /// The loss of each row before the update; may be NaN or infinite.
+    pub losses: &'a [f32],
+    /// The weight of each row.
+    pub weights: &'a [f64],
+    /// The sources of the batch in order of first appearance.
+    pub sources: &'a [SourceStep],
+}
+
+/// One source in one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SourceStep {
+    /// The source.
+    pub source: u32,
+    /// The mean of its finite losses in the batch, if there are any.
+    pub loss: Option<f64>,
+    /// Where it stands after the step.
+    pub standing: Standing,
+}
+
+/// One epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// Epochs before this one.
+    pub epoch: usize,
+    /// Steps so far.
+    pub step: u64,
+    /// Mean of the finite training losses, every row counting the same.
+    pub train_loss: f64,
+    /// Training losses that were not finite.
+    pub nonfinite: u64,
+    /// Validation loss, rows counting as much as their sources.
+    pub valid_loss: Option<f64>,
+    /// Validation loss, every row counting the same.
+    pub valid_loss_unweighted: Option<f64>,
+    /// Mean validation loss per source.
+    pub valid_loss_by_source: Vec<(u32, f64)>,
+    /// Whether this is the best epoch so far.
+    pub best: bool,
+}

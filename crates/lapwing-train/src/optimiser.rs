@@ -1,0 +1,225 @@
+//! SGD and Adam with PyTorch's arithmetic, and state that is saved and restored exactly.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+
+use crate::network::Network;
+use crate::parameters::{Parameter, ParameterError, find, host, read, update};
+
+/// Which optimiser. The learning rate is the schedule's.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
+pub enum OptimiserConfig {
+    /// Stochastic gradient descent.
+    Sgd {
+        /// Share of the last step carried into the next.
+        momentum: f64,
+        /// Added to the gradient, times the parameter.
+        weight_decay: f64,
+    },
+    /// Adam with β₁ = 0.9, β₂ = 0.999, ε = 1e-8.
+    Adam {
+        /// Added to the gradient, times the parameter (as PyTorch's `Adam`, not `AdamW`).
+        weight_decay: f64,
+    },
+}
+
+const BETA: (f64, f64) = (0.9, 0.999);
+const EPSILON: f64 = 1e-8;
+
+/// An optimiser with its running moments, flat, one set per parameter of the network.
+#[derive(Debug)]
+pub(crate) struct Optimiser {
+    config: OptimiserConfig,
+    /// `moments[0]`: momentum or first moment; `moments[1]`: second moment (Adam alone).
+    moments: Vec<Vec<Tensor<1>>>,
+}
+
+impl Optimiser {
+    pub(crate) fn new(config: OptimiserConfig, network: &Network, device: &Device) -> Self {
+        let kinds = match config {
+            OptimiserConfig::Sgd { .. } => 1,
+            OptimiserConfig::Adam { .. } => 2,
+        };
+        let zeros =
+            || read(network).iter().map(|p| Tensor::zeros([p.values.len()], device)).collect();
+        Self { config, moments: (0..kinds).map(|_| zeros()).collect() }
+    }
+
+    /// Moves the parameters against their gradients; `step` counts from 1.
+    pub(crate) fn step(
+        &mut self,
+        network: Network,
+        gradients: Vec<Tensor<1>>,
+        rate: f64,
+        step: u64,
+    ) -> Network {
+        let mut gradients = gradients.into_iter();
+        update(network, |place, parameter| {
+            let Some(gradient) = gradients.next() else {
+                return parameter;
+            };
+            match self.config {
+                OptimiserConfig::Sgd { momentum, weight_decay } => {
+                    let gradient = decayed(gradient, &parameter, weight_decay);
+                    let moved = self.moments[0][place].clone().mul_scalar(momentum) + gradient;
+                    self.moments[0][place] = moved.clone();
+                    parameter - moved.mul_scalar(rate)
+                }
+                OptimiserConfig::Adam { weight_decay } => {
+                    let gradient = decayed(gradient, &parameter, weight_decay);
+                    let mean = self.moments[0][place].clone().mul_scalar(BETA.0)
+                        + gradient.clone().mul_scalar(1.0 - BETA.0);
+                    let square = self.moments[1][place].clone().mul_scalar(BETA.1)
+                        + gradient.square().mul_scalar(1.0 - BETA.1);
+                    self.moments[0][place] = mean.clone();
+                    self.moments[1][place] = square.clone();
+                    // Bias corrections in f64 on the host; powf because a step may pass i32::MAX.
+                    let correction =
+                        (1.0 - BETA.0.powf(step as f64), (1.0 - BETA.1.powf(step as f64)).sqrt());
+                    let scale = square.sqrt().div_scalar(correction.1).add_scalar(EPSILON);
+                    parameter - (mean / scale).mul_scalar(rate / correction.0)
+                }
+            }
+        })
+    }
+
+    /// The moments as named arrays.
+    pub(crate) fn save(&self) -> Vec<Parameter> {
+        let mut saved = Vec::new();
+        for (kind, moments) in self.moments.iter().enumerate() {
+            for (place, tensor) in moments.iter().enumerate() {
+                let values = host(tensor.clone());
+                saved.push(Parameter {
+                    name: format!("{kind}.{place}"),
+                    shape: vec![values.len()],
+                    values,
+                });
+            }
+        }
+        saved
+    }
+
+    /// Replaces the moments with saved ones.
+    pub(crate) fn load(
+        &mut self,
+        saved: &[Parameter],
+        device: &Device,
+    ) -> Result<(), ParameterError> {
+        let expected: usize = self.moments.iter().map(Vec::len).sum();
+        if saved.len() != expected {
+            return Err(ParameterError::Count { found: saved.len(), expected });
+        }
+        for (kind, moments) in self.moments.iter_mut().enumerate() {
+            for (place, tensor) in moments.iter_mut().enumerate() {
+                let shape = tensor.dims();
+                let saved = find(saved, &format!("{kind}.{place}"), &shape)?;
+                *tensor = Tensor::from_data(TensorData::new(saved.values.clone(), shape), device);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn decayed(gradient: Tensor<1>, parameter: &Tensor<1>, weight_decay: f64) -> Tensor<1> {
+    if weight_decay == 0.0 {
+        gradient
+    } else {
+        gradient + parameter.clone().mul_scalar(weight_decay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::squared_error;
+    use crate::network::{Architecture, MlpConfig};
+    use crate::parameters::{gradients, write};
+
+    /// A line through three points, weight and bias from fixed values.
+    fn line(device: &Device) -> Network {
+        let config = MlpConfig { inputs: 2, hidden: vec![], outputs: 1, dropout: 0.0 };
+        let network = Architecture::Mlp(config).init(0, device).unwrap();
+        let mut parameters = read(&network);
+        parameters[0].values = vec![0.5, -0.25];
+        parameters[1].values = vec![0.1];
+        write(network, &parameters).unwrap()
+    }
+
+    fn steps(
+        network: &mut Network,
+        optimiser: &mut Optimiser,
+        from: u64,
+        count: u64,
+        device: &Device,
+    ) -> Vec<f32> {
+        let x = Tensor::<2>::from_data([[1.0, 2.0], [-1.0, 0.5], [3.0, -1.0]], device);
+        let y = Tensor::<1>::from_data([1.0, -2.0, 0.5], device);
+        for step in from..from + count {
+            let losses = squared_error(network.forward(x.clone(), None).reshape([-1]), y.clone());
+            let mut found = losses.mean().backward();
+            let found = gradients(network, &mut found);
+            *network = optimiser.step(network.clone(), found, 0.05, step);
+        }
+        read(network).into_iter().flat_map(|p| p.values).collect()
+    }
+
+    fn after(config: OptimiserConfig, count: u64) -> Vec<f32> {
+        let device = Device::flex().autodiff();
+        let mut network = line(&device);
+        let mut optimiser = Optimiser::new(config, &network, &device.clone().inner());
+        steps(&mut network, &mut optimiser, 1, count, &device)
+    }
+
+    // import torch
+    // def run(make, n):
+    //     l = torch.nn.Linear(2, 1); l.weight.data = torch.tensor([[0.5, -0.25]]); l.bias.data = torch.tensor([0.1])
+    //     o = make(l.parameters()); x = torch.tensor([[1, 2], [-1, 0.5], [3, -1.]]); y = torch.tensor([1, -2, 0.5])
+    //     for _ in range(n):
+    //         o.zero_grad(); ((l(x).flatten() - y) ** 2).mean().backward(); o.step()
+    //     print(l.weight.flatten().tolist() + l.bias.tolist())
+    // run(lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, weight_decay=0.01), 7)
+    // run(lambda p: torch.optim.Adam(p, 0.05, weight_decay=0.01), 7)
+    // run(lambda p: torch.optim.Adam(p, 0.05), 40)
+    #[test]
+    fn the_steps_are_pytorchs() {
+        let close = |ours: Vec<f32>, theirs: [f32; 3]| {
+            let far = ours.iter().zip(theirs).any(|(a, b)| (a - b).abs() > 2e-6);
+            assert!(!far, "{ours:?} against {theirs:?}");
+        };
+        close(
+            after(OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 0.01 }, 7),
+            [0.7710248, 0.6801393, -0.9475271],
+        );
+        close(
+            after(OptimiserConfig::Adam { weight_decay: 0.01 }, 7),
+            [0.3608173, 0.0881949, -0.239018],
+        );
+        close(
+            after(OptimiserConfig::Adam { weight_decay: 0.0 }, 40),
+            [0.934233, 0.762558, -1.4907151],
+        );
+    }
+
+    #[test]
+    fn saved_and_restored_state_continues_in_the_same_bytes() {
+        for config in [
+            OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 0.0 },
+            OptimiserConfig::Adam { weight_decay: 0.1 },
+        ] {
+            let device = Device::flex().autodiff();
+            let plain = device.clone().inner();
+            let mut network = line(&device);
+            let mut optimiser = Optimiser::new(config, &network, &plain);
+            steps(&mut network, &mut optimiser, 1, 5, &device);
+            let (saved, parameters) = (optimiser.save(), read(&network));
+            let expected = steps(&mut network, &mut optimiser, 6, 5, &device);
+
+            let mut again = write(line(&device), &parameters).unwrap();
+            let mut restored = Optimiser::new(config, &again, &plain);
+            restored.load(&saved, &plain).unwrap();
+            assert_eq!(steps(&mut again, &mut restored, 6, 5, &device), expected);
+            assert!(restored.load(&saved[1..], &plain).is_err());
+        }
+    }
+}

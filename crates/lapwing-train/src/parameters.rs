@@ -1,0 +1,173 @@
+//! Parameters on the host: named arrays, read from a network and written into one of the same shape.
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Gradients, Tensor, TensorData};
+use thiserror::Error;
+
+use crate::network::Network;
+
+/// A named array of numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f32>,
+}
+
+/// Arrays that do not fit the network.
+#[derive(Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ParameterError {
+    /// Another number of arrays than the network has parameters.
+    #[error("{found} arrays, expected {expected}")]
+    Count {
+        /// Arrays given.
+        found: usize,
+        /// Parameters there are.
+        expected: usize,
+    },
+    /// An array missing or of the wrong shape.
+    #[error("expected `{name}` of shape {expected:?}, found {found}")]
+    Shape {
+        /// Name expected.
+        name: String,
+        /// Shape expected.
+        expected: Vec<usize>,
+        /// What was found in its place.
+        found: String,
+    },
+}
+
+/// Copies every parameter of `network` to the host, in the network's order.
+pub(crate) fn read(network: &Network) -> Vec<Parameter> {
+    struct Read {
+        path: Vec<String>,
+        found: Vec<Parameter>,
+    }
+    impl ModuleVisitor for Read {
+        fn enter_module(&mut self, name: &str, container: &str) {
+            // The variant of an enumeration is no part of a parameter's name.
+            self.path.push(if container.starts_with("Enum:") {
+                String::new()
+            } else {
+                name.to_owned()
+            });
+        }
+        fn exit_module(&mut self, _: &str, _: &str) {
+            self.path.pop();
+        }
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let parts: Vec<&str> =
+                self.path.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+            let tensor = param.val();
+            self.found.push(Parameter {
+                name: parts.join("."),
+                shape: tensor.dims().to_vec(),
+                values: host(tensor),
+            });
+        }
+    }
+    let mut visitor = Read { path: Vec::new(), found: Vec::new() };
+    network.visit(&mut visitor);
+    visitor.found
+}
+
+/// Replaces the parameters of `network` by arrays of the same names and shapes, in any order.
+pub(crate) fn write(network: Network, values: &[Parameter]) -> Result<Network, ParameterError> {
+    let expected = read(&network);
+    if values.len() != expected.len() {
+        return Err(ParameterError::Count { found: values.len(), expected: expected.len() });
+    }
+    let mut ordered = Vec::with_capacity(values.len());
+    for expected in &expected {
+        ordered.push(find(values, &expected.name, &expected.shape)?);
+    }
+    struct Write<'a>(std::vec::IntoIter<&'a Parameter>);
+    impl ModuleMapper for Write<'_> {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            let Some(new) = self.0.next() else {
+                return param;
+            };
+            param.map(|old| {
+                let data = TensorData::new(new.values.clone(), new.shape.clone());
+                Tensor::from_data(data, &old.device()).set_require_grad(old.is_require_grad())
+            })
+        }
+    }
+    Ok(network.map(&mut Write(ordered.into_iter())))
+}
+
+/// The array of this name, if it has this shape.
+pub(crate) fn find<'a>(
+    values: &'a [Parameter],
+    name: &str,
+    shape: &[usize],
+) -> Result<&'a Parameter, ParameterError> {
+    let found = values.iter().find(|value| value.name == name);
+    match found {
+        Some(value)
+            if value.shape == shape && value.values.len() == shape.iter().product::<usize>() =>
+        {
+            Ok(value)
+        }
+        _ => Err(ParameterError::Shape {
+            name: name.to_owned(),
+            expected: shape.to_vec(),
+            found: found.map_or("none".to_owned(), |value| format!("{:?}", value.shape)),
+        }),
+    }
+}
+
+/// Whether every parameter is a finite number.
+pub(crate) fn all_finite(network: &Network) -> bool {
+    struct Check(bool);
+    impl ModuleVisitor for Check {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            self.0 = self.0 && host(param.val()).iter().all(|v| v.is_finite());
+        }
+    }
+    let mut visitor = Check(true);
+    network.visit(&mut visitor);
+    visitor.0
+}
+
+/// The gradient of every parameter, flat, in the network's order; zero where the loss does not reach.
+pub(crate) fn gradients(network: &Network, gradients: &mut Gradients) -> Vec<Tensor<1>> {
+    struct Collect<'a>(&'a mut Gradients, Vec<Tensor<1>>);
+    impl ModuleVisitor for Collect<'_> {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let tensor = param.val();
+            let gradient =
+                tensor.grad_remove(self.0).unwrap_or_else(|| tensor.inner().zeros_like());
+            self.1.push(gradient.reshape([-1]));
+        }
+    }
+    let mut visitor = Collect(gradients, Vec::new());
+    network.visit(&mut visitor);
+    visitor.1
+}
+
+/// Changes every parameter, seen flat and with its place in the network's order.
+pub(crate) fn update(
+    network: Network,
+    change: impl FnMut(usize, Tensor<1>) -> Tensor<1>,
+) -> Network {
+    struct Update<F>(usize, F);
+    impl<F: FnMut(usize, Tensor<1>) -> Tensor<1>> ModuleMapper for Update<F> {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            let place = self.0;
+            self.0 += 1;
+            param.map(|tensor| {
+                let shape = tensor.dims();
+                let changed = (self.1)(place, tensor.inner().reshape([-1]));
+                Tensor::from_inner(changed.reshape(shape)).require_grad()
+            })
+        }
+    }
+    network.map(&mut Update(0, change))
+}
+
+/// The numbers of a tensor. Tensors here are floats, and any float converts, so there is no failure to report.
+pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().try_into_vec_as().unwrap_or_default()
+}

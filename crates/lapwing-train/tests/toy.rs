@@ -1,0 +1,49 @@
+//! LAP helps where sources lie, and says which.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod moons;
+
+use lapwing_core::LapConfig;
+use lapwing_train::{DeviceName, Guards, MethodConfig, TrainConfig, Trainer, auto_strength};
+use moons::{Moons, config, moons};
+
+fn accuracy(trainer: &Trainer<'_>, test: &Moons) -> f64 {
+    let rows: Vec<u32> = (0..test.clean.len() as u32).collect();
+    let found = trainer.model().unwrap().predict(&test.rows, &rows).unwrap().labels();
+    found.iter().zip(&test.clean).filter(|(a, b)| a == b).count() as f64 / rows.len() as f64
+}
+
+#[test]
+fn with_a_flipped_source_lap_ends_with_higher_clean_accuracy_and_names_it() {
+    let test = moons(1_000, &[0.0], 99);
+    let mut gains = Vec::new();
+    for seed in 0..3 {
+        let data = moons(120, &[0.0, 0.025, 0.05, 0.25, 1.0], seed);
+        let settings = TrainConfig {
+            hidden: vec![64, 64],
+            dropout: 0.0,
+            epochs: 80,
+            patience: 80,
+            ..config(seed)
+        };
+        let mut standard =
+            Trainer::new(settings.clone(), &MethodConfig::Standard, data.data(), DeviceName::Cpu)
+                .unwrap();
+        standard.run(&mut (), None).unwrap();
+        let rule = LapConfig {
+            depression_strength: auto_strength(standard.steps()),
+            ..LapConfig::default()
+        };
+        let lap = MethodConfig::Lap { rule, guards: Guards::default() };
+        let mut lap = Trainer::new(settings, &lap, data.data(), DeviceName::Cpu).unwrap();
+        lap.run(&mut (), None).unwrap();
+        let weight = |source| lap.method().standing(source).weight;
+        assert!(weight(4) < 0.05 && weight(3) < 0.5, "seed {seed}: {} {}", weight(4), weight(3));
+        assert!(weight(0) > 0.9, "seed {seed}: {}", weight(0));
+        let (with, without) = (accuracy(&lap, &test), accuracy(&standard, &test));
+        assert!(with > 0.95, "seed {seed}: {with}");
+        gains.push(with - without);
+    }
+    assert!(gains.iter().sum::<f64>() / 3.0 > 0.01, "{gains:?}");
+}
