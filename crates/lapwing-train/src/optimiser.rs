@@ -158,6 +158,7 @@ mod tests {
             hidden: vec![],
             outputs: 1,
             dropout: 0.0,
+            clip: None,
         };
         let network = Architecture::Mlp(config).init(0, device).unwrap();
         let mut parameters = read(&network);

@@ -95,6 +95,7 @@ fn descriptions_that_do_not_fit_are_refused() {
             hidden,
             outputs,
             dropout: 0.0,
+            clip: None,
         };
         let spec = ModelSpec {
             architecture: Architecture::Mlp(mlp),

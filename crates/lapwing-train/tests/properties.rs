@@ -389,6 +389,6 @@ fn the_best_epoch_is_kept_and_patience_ends_the_run() {
     assert!(
         history
             .iter()
-            .all(|epoch| epoch.valid_loss.unwrap() >= history[best].valid_loss.unwrap())
+            .all(|epoch| epoch.valid_score.unwrap() >= history[best].valid_score.unwrap())
     );
 }
