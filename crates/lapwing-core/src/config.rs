@@ -50,13 +50,8 @@ impl Default for LapConfig {
 
 impl LapConfig {
     pub(crate) fn check(&self) -> Result<(), LapError> {
-        let refuse = |parameter, value, expected| {
-            Err(LapError::Parameter {
-                parameter,
-                value,
-                expected,
-            })
-        };
+        let refuse =
+            |parameter, value, expected| Err(LapError::Parameter { parameter, value, expected });
         if self.history_length == 0 {
             return refuse("history_length", 0.0, "at least 1");
         }
@@ -93,39 +88,15 @@ mod tests {
     #[test]
     fn parameters_outside_their_range_are_refused_by_name() {
         let bad = [
+            (LapConfig { history_length: 0, ..LapConfig::default() }, "history_length"),
+            (LapConfig { leniency: -0.1, ..LapConfig::default() }, "leniency"),
+            (LapConfig { leniency: f64::NAN, ..LapConfig::default() }, "leniency"),
             (
-                LapConfig {
-                    history_length: 0,
-                    ..LapConfig::default()
-                },
-                "history_length",
-            ),
-            (
-                LapConfig {
-                    leniency: -0.1,
-                    ..LapConfig::default()
-                },
-                "leniency",
-            ),
-            (
-                LapConfig {
-                    leniency: f64::NAN,
-                    ..LapConfig::default()
-                },
-                "leniency",
-            ),
-            (
-                LapConfig {
-                    depression_strength: -1.0,
-                    ..LapConfig::default()
-                },
+                LapConfig { depression_strength: -1.0, ..LapConfig::default() },
                 "depression_strength",
             ),
             (
-                LapConfig {
-                    depression_strength: f64::INFINITY,
-                    ..LapConfig::default()
-                },
+                LapConfig { depression_strength: f64::INFINITY, ..LapConfig::default() },
                 "depression_strength",
             ),
         ];
@@ -136,14 +107,7 @@ mod tests {
             }
         }
         for leniency in [0.0, f64::INFINITY] {
-            assert_eq!(
-                LapConfig {
-                    leniency,
-                    ..LapConfig::default()
-                }
-                .check(),
-                Ok(())
-            );
+            assert_eq!(LapConfig { leniency, ..LapConfig::default() }.check(), Ok(()));
         }
     }
 }

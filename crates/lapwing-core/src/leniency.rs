@@ -90,10 +90,7 @@ mod tests {
     #[test]
     fn probabilities_that_no_leniency_gives_are_refused() {
         for probability in [0.0, -0.1, 0.500001, 1.0, f64::NAN, f64::INFINITY] {
-            assert!(
-                leniency_for_false_alarm(probability).is_err(),
-                "{probability}"
-            );
+            assert!(leniency_for_false_alarm(probability).is_err(), "{probability}");
         }
     }
 }

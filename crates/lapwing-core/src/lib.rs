@@ -38,8 +38,8 @@
 //! * **Cheap.** A step costs O(B + S_b·log S) for a batch of B samples from S_b of S sources, and
 //!   allocates nothing once every window is complete.
 //! * **Portable.** The state is a value ([`State`]) that can be saved, loaded and used as a prior,
-//!   and the step comes in two halves ([`Lap::take_sums`], [`Lap::advance_with`]) for training on
-//!   many machines.
+//!   and the step comes in two halves ([`BatchSums`], [`Lap::update`]) for training on many
+//!   machines.
 
 #![no_std]
 

@@ -22,45 +22,34 @@ pub(crate) struct Mass {
 
 impl Mass {
     /// Nothing at all: an absent source.
-    pub(crate) const NONE: Self = Self {
-        mantissa: 0.0,
-        block: i32::MIN,
-    };
+    pub(crate) const NONE: Self = Self { mantissa: 0.0, block: i32::MIN };
     /// A weight of 1.
-    pub(crate) const ONE: Self = Self {
-        mantissa: 1.0,
-        block: 0,
-    };
+    pub(crate) const ONE: Self = Self { mantissa: 1.0, block: 0 };
     /// Less than any power of e a weighting function can give, yet not nothing: sources cut to
     /// weight 0 are compared with when everybody else is cut too.
-    pub(crate) const LAST_RESORT: Self = Self {
-        mantissa: 1.0,
-        block: i32::MIN / 2,
-    };
+    pub(crate) const LAST_RESORT: Self = Self { mantissa: 1.0, block: i32::MIN / 2 };
 
     /// e^exponent, for an exponent of at most 0; below −10¹¹ all are alike.
     pub(crate) fn exp(exponent: f64) -> Self {
         let exponent = exponent.max(-1e11);
         let block = libm::trunc(exponent / BLOCK_LN);
-        Self {
-            mantissa: libm::exp(exponent - block * BLOCK_LN),
-            block: block as i32,
-        }
+        Self { mantissa: libm::exp(exponent - block * BLOCK_LN), block: block as i32 }
     }
 
     pub(crate) fn is_none(self) -> bool {
         self.mantissa == 0.0
     }
 
-    /// The nearest f64, but never 0.
+    /// The nearest f64: the smallest normal one for anything below it, 0 for the last resort.
     pub(crate) fn to_f64(self) -> f64 {
-        match self.block {
-            0 => self.mantissa,
+        let nearest = match self.block {
+            0 => return self.mantissa,
             -1 => self.mantissa * BLOCK,
             -2 => self.mantissa * BLOCK * BLOCK,
+            _ if self == Self::LAST_RESORT => return 0.0,
             _ => 0.0,
-        }
-        .max(f64::MIN_POSITIVE)
+        };
+        nearest.max(f64::MIN_POSITIVE)
     }
 
     /// Both numbers in units of the larger one's block.
@@ -76,11 +65,7 @@ impl Mass {
 
     /// The mantissa in a higher block; 0 where it is beyond f64's precision there.
     fn in_block(self, block: i32) -> f64 {
-        if block.wrapping_sub(self.block) == 1 {
-            self.mantissa * BLOCK
-        } else {
-            0.0
-        }
+        if block.wrapping_sub(self.block) == 1 { self.mantissa * BLOCK } else { 0.0 }
     }
 }
 
@@ -92,10 +77,7 @@ mod tests {
     fn exponentials_agree_with_f64_where_f64_can_hold_them() {
         for exponent in [0.0, -1e-9, -1.0, -300.0, -354.8, -354.9, -600.0, -700.0] {
             let (ours, exact) = (Mass::exp(exponent).to_f64(), libm::exp(exponent));
-            assert!(
-                (ours / exact - 1.0).abs() < 1e-12,
-                "e^{exponent}: {ours} is not {exact}"
-            );
+            assert!((ours / exact - 1.0).abs() < 1e-12, "e^{exponent}: {ours} is not {exact}");
         }
         assert_eq!(Mass::exp(0.0), Mass::ONE);
     }
@@ -106,10 +88,7 @@ mod tests {
             let (a, b, _) = Mass::exp(exponent).align(Mass::exp(exponent - 1.0));
             // The exponent itself is only known to 2^-53 of its size.
             let tolerance = 1e-12 + exponent.abs() * 1e-15;
-            assert!(
-                (b / a - libm::exp(-1.0)).abs() < tolerance,
-                "e^{exponent}: {b} / {a}"
-            );
+            assert!((b / a - libm::exp(-1.0)).abs() < tolerance, "e^{exponent}: {b} / {a}");
         }
         assert_eq!(Mass::exp(f64::NEG_INFINITY), Mass::exp(-1e12));
         assert!(Mass::exp(f64::NEG_INFINITY).block > Mass::LAST_RESORT.block);

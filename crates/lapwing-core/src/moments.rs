@@ -12,11 +12,7 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// The moments of no loss at all.
-    pub(crate) const NONE: Self = Self {
-        mass: Mass::NONE,
-        mean: 0.0,
-        variance: 0.0,
-    };
+    pub(crate) const NONE: Self = Self { mass: Mass::NONE, mean: 0.0, variance: 0.0 };
 
     /// The moments of two disjoint sets together.
     ///
@@ -33,7 +29,8 @@ impl Moments {
         }
         let (ours, theirs, block) = self.mass.align(other.mass);
         let mantissa = ours + theirs;
-        let (ours, theirs) = (ours / mantissa, theirs / mantissa);
+        let per_mass = 1.0 / mantissa;
+        let (ours, theirs) = (ours * per_mass, theirs * per_mass);
         let difference = other.mean - self.mean;
         let mean = if ours >= theirs {
             self.mean + difference * theirs
@@ -43,11 +40,7 @@ impl Moments {
         let variance = self.variance * ours
             + other.variance * theirs
             + difference * difference * ours * theirs;
-        Self {
-            mass: Mass { mantissa, block },
-            mean,
-            variance,
-        }
+        Self { mass: Mass { mantissa, block }, mean, variance }
     }
 }
 
@@ -60,11 +53,7 @@ mod tests {
         let n = losses.len() as f64;
         let mean = losses.iter().sum::<f64>() / n;
         let variance = losses.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
-        Moments {
-            mass: weight,
-            mean,
-            variance,
-        }
+        Moments { mass: weight, mean, variance }
     }
 
     #[test]

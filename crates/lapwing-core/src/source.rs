@@ -6,14 +6,14 @@ use crate::window::Window;
 use crate::{DISCRETE_AMOUNT, LapConfig};
 
 /// What is known of one source.
+///
+/// What every step needs comes first and fills one cache line, the counts another.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Source {
-    pub(crate) unreliability: u64,
-    pub(crate) weight: f64,
-    mass: Mass,
     pub(crate) window: Window,
-    /// Where this source stands in the open batch.
-    pub(crate) entry: Option<u32>,
+    mass: Mass,
+    pub(crate) unreliability: u64,
     pub(crate) rows: u64,
     pub(crate) batches: u64,
     pub(crate) nonfinite: u64,
@@ -25,11 +25,9 @@ pub(crate) struct Source {
 impl Default for Source {
     fn default() -> Self {
         Self {
-            unreliability: 0,
-            weight: 1.0,
-            mass: Mass::ONE,
             window: Window::default(),
-            entry: None,
+            mass: Mass::ONE,
+            unreliability: 0,
             rows: 0,
             batches: 0,
             nonfinite: 0,
@@ -45,16 +43,15 @@ impl Source {
         let depression = DISCRETE_AMOUNT * config.depression_strength * unreliability as f64;
         self.unreliability = unreliability;
         self.mass = config.weighting.mass(depression);
-        self.weight = config.weighting.weight(depression);
+    }
+
+    pub(crate) fn weight(&self) -> f64 {
+        self.mass.to_f64()
     }
 
     pub(crate) fn moments(&self) -> Moments {
         let (mean, variance) = self.window.mean_and_variance();
-        Moments {
-            mass: self.mass,
-            mean,
-            variance,
-        }
+        Moments { mass: self.mass, mean, variance }
     }
 }
 

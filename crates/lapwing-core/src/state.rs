@@ -5,7 +5,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::hash::Hash;
 
-use indexmap::IndexMap;
+use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
 use crate::source::Source;
@@ -86,21 +86,17 @@ impl<K> State<K> {
             above: 0,
             first_departure_step: None,
         });
-        Self {
-            step: 0,
-            sources: sources.collect(),
-            ..self
-        }
+        Self { step: 0, sources: sources.collect(), ..self }
     }
 }
 
 impl<K: Hash + Eq> Lap<K> {
-    /// The state as it is between two steps. Losses observed since the last step are not in it.
+    /// The state as it is between two steps.
     pub fn state(&self) -> State<K>
     where
         K: Clone,
     {
-        let sources = self.sources.iter().map(|(source, known)| {
+        let sources = self.names.iter().zip(&self.sources).map(|(source, known)| {
             let (window, cursor) = known.window.save();
             SourceState {
                 source: source.clone(),
@@ -133,10 +129,7 @@ impl<K: Hash + Eq> Lap<K> {
     pub fn load(&mut self, state: State<K>) -> Result<(), LapError> {
         let refuse = |why| Err(LapError::State(why));
         if state.version != STATE_VERSION {
-            return refuse(format!(
-                "it is of version {}, not {STATE_VERSION}",
-                state.version
-            ));
+            return refuse(format!("it is of version {}, not {STATE_VERSION}", state.version));
         }
         let length = self.config.history_length;
         let empty = state.sources.iter().all(|source| source.window.is_empty());
@@ -149,18 +142,14 @@ impl<K: Hash + Eq> Lap<K> {
         if u32::try_from(state.sources.len()).is_err() {
             return Err(LapError::TooManySources);
         }
-        let mut sources = IndexMap::default();
+        let (mut names, mut sources) = (IndexSet::default(), Vec::new());
         for (at, saved) in state.sources.into_iter().enumerate() {
             let usable = |loss: &f64| loss.abs() <= LARGEST_LOSS;
             if !saved.window.iter().all(usable) {
-                return refuse(format!(
-                    "source {at} has a loss in its history that is not finite"
-                ));
+                return refuse(format!("source {at} has a loss in its history that is not finite"));
             }
-            let Some(window) = Window::restore(saved.window, saved.cursor, length) else {
-                return refuse(format!(
-                    "the history of source {at} does not fit its cursor"
-                ));
+            let Some(window) = Window::restore(&saved.window, saved.cursor, length) else {
+                return refuse(format!("the history of source {at} does not fit its cursor"));
             };
             let mut known = Source::default();
             known.set_unreliability(saved.unreliability, &self.config);
@@ -171,14 +160,16 @@ impl<K: Hash + Eq> Lap<K> {
             known.judged = saved.judged;
             known.above = saved.above;
             known.first_departure_step = saved.first_departure_step;
-            if sources.insert(saved.source, known).is_some() {
+            if !names.insert(saved.source) {
                 return refuse("a source occurs twice".to_string());
             }
+            sources.push(known);
         }
         let mut fresh = Self::new(self.config)?;
         fresh.step = state.step;
+        fresh.names = names;
         fresh.sources = sources;
-        fresh.rebuild_tree();
+        fresh.rebuild();
         *self = fresh;
         Ok(())
     }

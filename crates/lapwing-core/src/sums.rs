@@ -71,11 +71,12 @@ impl SourceSum {
     }
 }
 
-/// The losses of every source in one batch: what workers exchange when a batch is split over many
-/// machines (see [`Lap::take_sums`](crate::Lap::take_sums)).
+/// The losses of every source in one batch, the first of the two halves of a step: what workers
+/// exchange when a batch is split over many machines, and what a batch too large to be held is
+/// boiled down to. [`Lap::update`](crate::Lap::update) is the second half.
 ///
 /// ```
-/// use lapwing_core::BatchSums;
+/// use lapwing_core::{BatchSums, Lap, LapConfig};
 /// let (mut here, mut there) = (BatchSums::<String>::new(), BatchSums::<String>::new());
 /// here.add("a", 0.5);
 /// there.add("a", 1.5);
@@ -83,12 +84,14 @@ impl SourceSum {
 /// here.merge(&there);
 /// let means: Vec<_> = here.iter().map(|(source, sum)| (source.as_str(), sum.mean())).collect();
 /// assert_eq!(means, [("a", Some(1.0)), ("b", None)]);
+///
+/// let mut lap = Lap::new(LapConfig::default())?;
+/// lap.update(&here)?;
+/// assert_eq!(lap.weight("a"), 1.0);
+/// # Ok::<(), lapwing_core::LapError>(())
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(bound(
-    serialize = "K: Serialize",
-    deserialize = "K: Deserialize<'de> + Hash + Eq"
-))]
+#[serde(bound(serialize = "K: Serialize", deserialize = "K: Deserialize<'de> + Hash + Eq"))]
 pub struct BatchSums<K> {
     #[serde(with = "indexmap::map::serde_seq")]
     sums: IndexMap<K, SourceSum, RandomState>,
@@ -96,9 +99,7 @@ pub struct BatchSums<K> {
 
 impl<K> Default for BatchSums<K> {
     fn default() -> Self {
-        Self {
-            sums: IndexMap::default(),
-        }
+        Self { sums: IndexMap::default() }
     }
 }
 
@@ -129,8 +130,9 @@ impl<K: Hash + Eq> BatchSums<K> {
         }
     }
 
-    pub(crate) fn insert(&mut self, source: K, sum: SourceSum) {
-        self.sums.insert(source, sum);
+    /// Forgets all losses and keeps the memory, for the next batch.
+    pub fn clear(&mut self) {
+        self.sums.clear();
     }
 
     fn of<Q>(&mut self, source: &Q) -> &mut SourceSum
@@ -139,11 +141,7 @@ impl<K: Hash + Eq> BatchSums<K> {
     {
         let at = match self.sums.get_index_of(source) {
             Some(at) => at,
-            None => {
-                self.sums
-                    .insert_full(source.to_owned(), SourceSum::default())
-                    .0
-            }
+            None => self.sums.insert_full(source.to_owned(), SourceSum::default()).0,
         };
         &mut self.sums[at]
     }

@@ -15,17 +15,25 @@ use crate::moments::Moments;
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     nodes: Vec<Moments>,
-    /// The last walk that needed a node; a node of an older walk is not on any path of this one.
-    walks: Vec<u32>,
-    walk: u32,
+    /// The nodes above (and including) the chosen leaves, level by level from the leaves to the
+    /// root, each level in ascending order and without repetition.
+    path: Vec<u32>,
+    /// Where each level of the path ends.
+    ends: Vec<usize>,
+    /// For each node of one level of the path, the moments of all leaves that are not below it;
+    /// and the same for the level above.
+    outside: Vec<Moments>,
+    outside_above: Vec<Moments>,
 }
 
 impl Tree {
     pub(crate) fn new() -> Self {
         Self {
             nodes: vec![Moments::NONE; 2],
-            walks: vec![0; 2],
-            walk: 0,
+            path: Vec::new(),
+            ends: Vec::new(),
+            outside: Vec::new(),
+            outside_above: Vec::new(),
         }
     }
 
@@ -45,83 +53,67 @@ impl Tree {
             nodes[node] = nodes[2 * node].merge(nodes[2 * node + 1]);
         }
         self.nodes = nodes;
-        self.walks = vec![0; 2 * new];
-        self.walk = 0;
     }
 
-    /// Replaces leaves. What stands above them is merged anew.
-    pub(crate) fn update(&mut self, changed: impl Iterator<Item = (u32, Moments)>) {
-        self.start_walk();
-        for (source, moments) in changed {
-            let leaf = self.leaves() + source as usize;
-            self.nodes[leaf] = moments;
-            self.mark_path(leaf);
+    /// Replaces a leaf. What stands above it is out of date until it is chosen and merged.
+    pub(crate) fn set(&mut self, source: u32, moments: Moments) {
+        let leaf = self.leaves() + source as usize;
+        self.nodes[leaf] = moments;
+    }
+
+    /// Chooses the sources, in ascending order, that [`merge`](Self::merge) and
+    /// [`leave_one_out`](Self::leave_one_out) are about.
+    pub(crate) fn choose(&mut self, sources: &[u32]) {
+        let first_leaf = self.leaves() as u32;
+        self.path.clear();
+        self.ends.clear();
+        self.path.extend(sources.iter().map(|source| first_leaf + source));
+        let mut level = 0..self.path.len();
+        while self.path[level.clone()].first().is_some_and(|&node| node > 1) {
+            self.ends.push(level.end);
+            let mut last = 0;
+            for at in level.clone() {
+                let parent = self.path[at] / 2;
+                if parent != last {
+                    self.path.push(parent);
+                    last = parent;
+                }
+            }
+            level = level.end..self.path.len();
         }
-        if self.is_marked(1) {
-            self.merge_marked(1);
-        }
+        self.ends.push(level.end);
     }
 
-    /// Chooses the sources to leave out, one at a time.
-    pub(crate) fn choose(&mut self, sources: impl Iterator<Item = u32>) {
-        self.start_walk();
-        for source in sources {
-            self.mark_path(self.leaves() + source as usize);
-        }
-    }
-
-    /// Calls back with the moments of all others for each of the chosen sources.
-    pub(crate) fn leave_one_out(&self, mut each: impl FnMut(u32, Moments)) {
-        if self.is_marked(1) {
-            self.visit_marked(1, Moments::NONE, &mut each);
-        }
-    }
-
-    fn start_walk(&mut self) {
-        if self.walk == u32::MAX {
-            self.walks.fill(0);
-            self.walk = 0;
-        }
-        self.walk += 1;
-    }
-
-    fn is_marked(&self, node: usize) -> bool {
-        self.walks[node] == self.walk
-    }
-
-    fn mark_path(&mut self, leaf: usize) {
-        let mut node = leaf;
-        while node >= 1 && !self.is_marked(node) {
-            self.walks[node] = self.walk;
-            node /= 2;
+    /// Merges anew what stands above the chosen leaves.
+    pub(crate) fn merge(&mut self) {
+        for &node in &self.path[self.ends[0]..] {
+            let node = node as usize;
+            self.nodes[node] = self.nodes[2 * node].merge(self.nodes[2 * node + 1]);
         }
     }
 
-    fn merge_marked(&mut self, node: usize) {
-        if node >= self.leaves() {
-            return;
+    /// Calls back, for each of the chosen sources in ascending order, with its own moments and
+    /// those of all others.
+    pub(crate) fn leave_one_out(&mut self, mut each: impl FnMut(u32, Moments, Moments)) {
+        let Self { nodes, path, ends, outside, outside_above } = self;
+        outside.clear();
+        outside.push(Moments::NONE);
+        for level in (1..ends.len()).rev() {
+            core::mem::swap(outside, outside_above);
+            outside.clear();
+            let parents = &path[ends[level - 1]..ends[level]];
+            let children = if level > 1 { ends[level - 2] } else { 0 }..ends[level - 1];
+            let mut parent = 0;
+            for &child in &path[children] {
+                if parents[parent] != child / 2 {
+                    parent += 1;
+                }
+                outside.push(outside_above[parent].merge(nodes[(child ^ 1) as usize]));
+            }
         }
-        let (left, right) = (2 * node, 2 * node + 1);
-        if self.is_marked(left) {
-            self.merge_marked(left);
-        }
-        if self.is_marked(right) {
-            self.merge_marked(right);
-        }
-        self.nodes[node] = self.nodes[left].merge(self.nodes[right]);
-    }
-
-    fn visit_marked(&self, node: usize, outside: Moments, each: &mut impl FnMut(u32, Moments)) {
-        if node >= self.leaves() {
-            each((node - self.leaves()) as u32, outside);
-            return;
-        }
-        let (left, right) = (2 * node, 2 * node + 1);
-        if self.is_marked(left) {
-            self.visit_marked(left, outside.merge(self.nodes[right]), each);
-        }
-        if self.is_marked(right) {
-            self.visit_marked(right, self.nodes[left].merge(outside), each);
+        let first_leaf = nodes.len() as u32 / 2;
+        for (&leaf, &others) in path[..ends[0]].iter().zip(&*outside) {
+            each(leaf - first_leaf, nodes[leaf as usize], others);
         }
     }
 }
@@ -144,19 +136,25 @@ mod tests {
         let mut tree = Tree::new();
         for sources in 1..40u32 {
             tree.grow(sources as usize);
-            tree.update([(sources - 1, leaf(sources - 1))].into_iter());
-            let mut seen = 0;
-            tree.choose(0..sources);
-            tree.leave_one_out(|one, others| {
-                let direct = (0..sources)
-                    .filter(|&other| other != one)
-                    .fold(Moments::NONE, |sum, other| sum.merge(leaf(other)));
-                assert!((others.mean - direct.mean).abs() < 1e-12);
-                assert!((others.variance - direct.variance).abs() < 1e-12);
-                assert_eq!(others.mass.is_none(), sources == 1);
-                seen += 1;
-            });
-            assert_eq!(seen, sources);
+            tree.set(sources - 1, leaf(sources - 1));
+            tree.choose(&[sources - 1]);
+            tree.merge();
+            for every in 1..4 {
+                let chosen: Vec<u32> = (0..sources).filter(|s| s % every == 0).collect();
+                let mut seen = Vec::new();
+                tree.choose(&chosen);
+                tree.leave_one_out(|one, own, others| {
+                    let direct = (0..sources)
+                        .filter(|&other| other != one)
+                        .fold(Moments::NONE, |sum, other| sum.merge(leaf(other)));
+                    assert_eq!(own.mean, leaf(one).mean);
+                    assert!((others.mean - direct.mean).abs() < 1e-12);
+                    assert!((others.variance - direct.variance).abs() < 1e-12);
+                    assert_eq!(others.mass.is_none(), sources == 1);
+                    seen.push(one);
+                });
+                assert_eq!(seen, chosen);
+            }
         }
     }
 
@@ -164,20 +162,24 @@ mod tests {
     fn nothing_is_lost_when_the_one_left_out_holds_all_the_weight() {
         let mut tree = Tree::new();
         tree.grow(3);
-        let weightless = |mean| Moments {
-            mass: Mass::exp(-1e5),
-            mean,
-            variance: 0.0,
-        };
-        let heavy = Moments {
-            mass: Mass::ONE,
-            mean: 1e9,
-            variance: 1e18,
-        };
-        tree.update([(0, weightless(1.0)), (1, heavy), (2, weightless(3.0))].into_iter());
-        tree.choose([1].into_iter());
-        tree.leave_one_out(|_, others| {
+        let weightless = |mean| Moments { mass: Mass::exp(-1e5), mean, variance: 0.0 };
+        tree.set(0, weightless(1.0));
+        tree.set(1, Moments { mass: Mass::ONE, mean: 1e9, variance: 1e18 });
+        tree.set(2, weightless(3.0));
+        tree.choose(&[0, 1, 2]);
+        tree.merge();
+        tree.choose(&[1]);
+        tree.leave_one_out(|_, _, others| {
             assert_eq!((others.mean, others.variance), (2.0, 1.0));
         });
+    }
+
+    #[test]
+    fn choosing_nobody_does_nothing() {
+        let mut tree = Tree::new();
+        tree.grow(5);
+        tree.choose(&[]);
+        tree.merge();
+        tree.leave_one_out(|_, _, _| panic!("nobody was chosen"));
     }
 }

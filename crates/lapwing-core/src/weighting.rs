@@ -41,12 +41,7 @@ impl Weighting {
     /// The weight at a depression of x = 0.005·δ·C. For `TanhSquared` and `Exponential` it is
     /// above 0 for every x: the smallest positive normal f64 stands for anything below it.
     pub fn weight(self, depression: f64) -> f64 {
-        let mass = self.mass(depression);
-        if mass == Mass::LAST_RESORT {
-            0.0
-        } else {
-            mass.to_f64()
-        }
+        self.mass(depression).to_f64()
     }
 
     /// The weight with the exponent that f64 lacks, for the statistics.
@@ -55,21 +50,14 @@ impl Weighting {
             Self::TanhSquared => {
                 let e = Mass::exp(-2.0 * depression);
                 let damping = if e.block == 0 { 1.0 + e.mantissa } else { 1.0 };
-                Mass {
-                    mantissa: 4.0 * e.mantissa / (damping * damping),
-                    ..e
-                }
+                Mass { mantissa: 4.0 * e.mantissa / (damping * damping), ..e }
             }
             Self::Exponential => Mass::exp(-depression),
             Self::Cut if depression < HALF_WEIGHT => Mass::ONE,
             Self::Cut => Mass::LAST_RESORT,
             Self::Custom(logarithm) => {
                 let exponent = logarithm(depression).min(0.0);
-                if exponent > f64::NEG_INFINITY {
-                    Mass::exp(exponent)
-                } else {
-                    Mass::LAST_RESORT
-                }
+                if exponent > f64::NEG_INFINITY { Mass::exp(exponent) } else { Mass::LAST_RESORT }
             }
         }
     }
@@ -85,10 +73,7 @@ mod tests {
             let x = 0.005 * f64::from(c);
             let expected = 1.0 - libm::tanh(x) * libm::tanh(x);
             let got = Weighting::TanhSquared.weight(x);
-            assert!(
-                (got - expected).abs() < 1e-15,
-                "C = {c}: {got} is not {expected}"
-            );
+            assert!((got - expected).abs() < 1e-15, "C = {c}: {got} is not {expected}");
         }
     }
 
@@ -97,14 +82,9 @@ mod tests {
         for f in [Weighting::TanhSquared, Weighting::Exponential] {
             assert_eq!(f.weight(0.0), 1.0);
             let mut last = 1.0;
-            for x in [
-                0.01, 0.1, 1.0, 10.0, 100.0, 170.0, 180.0, 400.0, 5e3, 5e6, 1e300,
-            ] {
+            for x in [0.01, 0.1, 1.0, 10.0, 100.0, 170.0, 180.0, 400.0, 5e3, 5e6, 1e300] {
                 let weight = f.weight(x);
-                assert!(
-                    weight > 0.0 && weight <= last,
-                    "{f:?} at {x}: {weight} after {last}"
-                );
+                assert!(weight > 0.0 && weight <= last, "{f:?} at {x}: {weight} after {last}");
                 last = weight;
             }
         }

@@ -13,17 +13,11 @@ impl Spread {
     /// With one loss more, `count` of them in all (Welford's update).
     fn with(self, loss: f64, count: usize) -> Self {
         if count == 1 {
-            return Self {
-                mean: loss,
-                squares: 0.0,
-            };
+            return Self { mean: loss, squares: 0.0 };
         }
         let difference = loss - self.mean;
         let mean = self.mean + difference / count as f64;
-        Self {
-            mean,
-            squares: self.squares + difference * (loss - mean),
-        }
+        Self { mean, squares: self.squares + difference * (loss - mean) }
     }
 }
 
@@ -35,89 +29,95 @@ impl Spread {
 ///                     ^ cursor     the next loss goes here
 /// ```
 ///
-/// The older part is summarised by `suffixes[cursor]` and the newer one by `newer`, so mean and
-/// variance take one merge of the two. A loss that is overwritten is in neither: nothing of it
+/// The older part is summarised by the suffix at the cursor and the newer one by `newer`, so mean
+/// and variance take one merge of the two. A loss that is overwritten is in neither: nothing of it
 /// remains. When a round is complete the suffixes are computed anew, H steps' worth of work every
-/// H steps.
+/// H steps. A loss and the suffix that starts at it lie side by side, so that a step touches one
+/// place in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Window {
-    losses: Vec<f64>,
-    suffixes: Vec<Spread>,
+    ring: Vec<Place>,
     cursor: usize,
     newer: Spread,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    loss: f64,
+    suffix: Spread,
+}
+
+impl From<f64> for Place {
+    fn from(loss: f64) -> Self {
+        Self { loss, suffix: Spread::default() }
+    }
 }
 
 impl Window {
     pub(crate) fn push(&mut self, loss: f64, history_length: usize) {
         if self.cursor == history_length {
-            self.start_round();
+            self.fill_suffixes();
+            self.cursor = 0;
         }
-        if self.losses.len() == self.cursor {
-            if self.losses.capacity() == self.cursor {
+        if self.cursor == self.ring.len() {
+            if self.ring.capacity() == self.cursor {
                 let more = self.cursor.max(4).min(history_length - self.cursor);
-                self.losses.reserve_exact(more);
+                self.ring.reserve_exact(more);
             }
-            self.losses.push(loss);
+            self.ring.push(loss.into());
         } else {
-            self.losses[self.cursor] = loss;
+            self.ring[self.cursor].loss = loss;
         }
         self.cursor += 1;
         self.newer = self.newer.with(loss, self.cursor);
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.losses.len()
+    /// A number at the place that [`mean_and_variance`](Self::mean_and_variance) will look at
+    /// after the next [`push`](Self::push).
+    pub(crate) fn peek(&self) -> f64 {
+        self.ring.get(self.cursor + 1).map_or(0.0, |place| place.suffix.mean)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ring.is_empty()
     }
 
     pub(crate) fn is_complete(&self, history_length: usize) -> bool {
-        self.losses.len() == history_length
+        self.ring.len() == history_length
     }
 
     /// Mean and population variance of the losses held; 0 and 0 when there are none.
     pub(crate) fn mean_and_variance(&self) -> (f64, f64) {
-        let count = self.losses.len();
-        if self.cursor == count {
-            return (self.newer.mean, self.newer.squares / count.max(1) as f64);
-        }
-        let older = self.suffixes[self.cursor];
-        let share = self.cursor as f64 / count as f64;
+        let per_loss = 1.0 / self.ring.len().max(1) as f64;
+        let Some(Place { suffix: older, .. }) = self.ring.get(self.cursor) else {
+            return (self.newer.mean, self.newer.squares * per_loss);
+        };
+        let share = self.cursor as f64 * per_loss;
         let difference = self.newer.mean - older.mean;
         let mean = older.mean + difference * share;
-        let variance = (older.squares + self.newer.squares) / count as f64
+        let variance = (older.squares + self.newer.squares) * per_loss
             + difference * difference * share * (1.0 - share);
         (mean, variance)
     }
 
-    fn start_round(&mut self) {
-        let count = self.losses.len();
-        self.suffixes.resize(count, Spread::default());
-        self.fill_suffixes(0);
-        self.cursor = 0;
-        self.newer = Spread::default();
-    }
-
-    fn fill_suffixes(&mut self, from: usize) {
-        let count = self.losses.len();
+    /// Summarises the ring from each place to its end.
+    fn fill_suffixes(&mut self) {
         let mut spread = Spread::default();
-        for at in (from..count).rev() {
-            spread = spread.with(self.losses[at], count - at);
-            self.suffixes[at] = spread;
+        for (at, place) in self.ring.iter_mut().rev().enumerate() {
+            spread = spread.with(place.loss, at + 1);
+            place.suffix = spread;
         }
     }
 
-    /// The losses from the oldest to the newest, and how many of them are newer than the round's
-    /// start: enough to rebuild the window to the last bit.
+    /// The losses from the oldest to the newest, and how many of them were written in this round:
+    /// enough to rebuild the window to the last bit.
     pub(crate) fn save(&self) -> (Vec<f64>, usize) {
-        let (newer, older) = self.losses.split_at(self.cursor);
-        (older.iter().chain(newer).copied().collect(), self.cursor)
+        let (newer, older) = self.ring.split_at(self.cursor);
+        (older.iter().chain(newer).map(|place| place.loss).collect(), self.cursor)
     }
 
     /// The inverse of [`save`](Self::save); `None` where `cursor` cannot be.
-    pub(crate) fn restore(
-        mut losses: Vec<f64>,
-        cursor: usize,
-        history_length: usize,
-    ) -> Option<Self> {
+    pub(crate) fn restore(losses: &[f64], cursor: usize, history_length: usize) -> Option<Self> {
         let count = losses.len();
         let possible = if count < history_length {
             cursor == count
@@ -127,20 +127,13 @@ impl Window {
         if !possible {
             return None;
         }
-        losses.rotate_right(cursor);
-        let mut newer = Spread::default();
-        for (at, &loss) in losses[..cursor].iter().enumerate() {
-            newer = newer.with(loss, at + 1);
-        }
-        let mut window = Self {
-            losses,
-            suffixes: Vec::new(),
-            cursor,
-            newer,
-        };
-        if cursor < count {
-            window.suffixes.resize(count, Spread::default());
-            window.fill_suffixes(cursor);
+        let mut window = Self::default();
+        let (older, newer) = losses.split_at(count - cursor);
+        window.ring = newer.iter().chain(older).map(|&loss| loss.into()).collect();
+        window.fill_suffixes();
+        window.cursor = cursor;
+        for (at, &loss) in newer.iter().enumerate() {
+            window.newer = window.newer.with(loss, at + 1);
         }
         Some(window)
     }
@@ -154,10 +147,7 @@ mod tests {
     fn two_pass(losses: &[f64]) -> (f64, f64) {
         let n = losses.len() as f64;
         let mean = losses.iter().sum::<f64>() / n;
-        (
-            mean,
-            losses.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n,
-        )
+        (mean, losses.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n)
     }
 
     proptest! {
@@ -177,7 +167,7 @@ mod tests {
 
                 let (saved, cursor) = window.save();
                 prop_assert_eq!(&saved, held);
-                let restored = Window::restore(saved, cursor, history_length).unwrap();
+                let restored = Window::restore(&saved, cursor, history_length).unwrap();
                 prop_assert_eq!(restored.mean_and_variance(), (mean, variance));
             }
         }
@@ -206,10 +196,10 @@ mod tests {
 
     #[test]
     fn impossible_cursors_are_refused() {
-        assert!(Window::restore(Vec::from([1.0, 2.0]), 1, 3).is_none());
-        assert!(Window::restore(Vec::from([1.0, 2.0]), 0, 2).is_none());
-        assert!(Window::restore(Vec::from([1.0, 2.0]), 3, 2).is_none());
-        assert!(Window::restore(Vec::from([1.0, 2.0, 3.0]), 3, 2).is_none());
-        assert!(Window::restore(Vec::new(), 0, 2).is_some());
+        assert!(Window::restore(&[1.0, 2.0], 1, 3).is_none());
+        assert!(Window::restore(&[1.0, 2.0], 0, 2).is_none());
+        assert!(Window::restore(&[1.0, 2.0], 3, 2).is_none());
+        assert!(Window::restore(&[1.0, 2.0, 3.0], 3, 2).is_none());
+        assert!(Window::restore(&[], 0, 2).is_some());
     }
 }

@@ -51,10 +51,7 @@ pub(crate) fn encode(arrays: &Arrays) -> Result<Vec<u8>, ArraysError> {
         ));
     }
     if !arrays.bytes.is_empty() {
-        views.push((
-            "bytes",
-            TensorView::new(Dtype::U8, vec![arrays.bytes.len()], &arrays.bytes)?,
-        ));
+        views.push(("bytes", TensorView::new(Dtype::U8, vec![arrays.bytes.len()], &arrays.bytes)?));
     }
     let text =
         (!arrays.text.is_empty()).then(|| HashMap::from([(TEXT.to_owned(), arrays.text.clone())]));
@@ -66,16 +63,9 @@ pub(crate) fn encode(arrays: &Arrays) -> Result<Vec<u8>, ArraysError> {
 /// file's word alone.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Arrays, ArraysError> {
     let (_, metadata) = SafeTensors::read_metadata(bytes)?;
-    let text = metadata
-        .metadata()
-        .as_ref()
-        .and_then(|map| map.get(TEXT))
-        .cloned()
-        .unwrap_or_default();
-    let mut arrays = Arrays {
-        text,
-        ..Arrays::default()
-    };
+    let text =
+        metadata.metadata().as_ref().and_then(|map| map.get(TEXT)).cloned().unwrap_or_default();
+    let mut arrays = Arrays { text, ..Arrays::default() };
     for (name, view) in SafeTensors::deserialize(bytes)?.iter() {
         match view.dtype() {
             Dtype::F32 => {
@@ -115,11 +105,7 @@ mod tests {
         Arrays {
             text: "{\"a\": 1}".into(),
             parameters: vec![
-                parameter(
-                    "a",
-                    &[2, 2],
-                    &[1.0, -0.0, f32::NAN, f32::MIN_POSITIVE / 2.0],
-                ),
+                parameter("a", &[2, 2], &[1.0, -0.0, f32::NAN, f32::MIN_POSITIVE / 2.0]),
                 parameter("b.0", &[1], &[3.5]),
             ],
             bytes: vec![1, 2, 3],
@@ -132,32 +118,18 @@ mod tests {
         assert_eq!(bytes, encode(&example()).unwrap());
         let read = decode(&bytes).unwrap();
         let bits = |arrays: &Arrays| -> Vec<u32> {
-            arrays
-                .parameters
-                .iter()
-                .flat_map(|p| p.values.iter().map(|v| v.to_bits()))
-                .collect()
+            arrays.parameters.iter().flat_map(|p| p.values.iter().map(|v| v.to_bits())).collect()
         };
         assert_eq!(bits(&read), bits(&example()));
-        assert_eq!(
-            (&read.text, &read.bytes),
-            (&example().text, &example().bytes)
-        );
-        assert_eq!(
-            decode(&encode(&Arrays::default()).unwrap()).unwrap(),
-            Arrays::default()
-        );
+        assert_eq!((&read.text, &read.bytes), (&example().text, &example().bytes));
+        assert_eq!(decode(&encode(&Arrays::default()).unwrap()).unwrap(), Arrays::default());
     }
 
     #[test]
     fn every_truncation_is_refused() {
         let bytes = encode(&example()).unwrap();
         for length in 0..bytes.len() {
-            assert!(
-                decode(&bytes[..length]).is_err(),
-                "{length} of {} bytes",
-                bytes.len()
-            );
+            assert!(decode(&bytes[..length]).is_err(), "{length} of {} bytes", bytes.len());
         }
     }
 
@@ -171,41 +143,19 @@ mod tests {
         };
         let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
         for (header, body) in [
-            (
-                r#"{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}"#,
-                4,
-            ),
-            (
-                r#"{"a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]}}"#,
-                4,
-            ),
-            (
-                r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,1152921504606846976]}}"#,
-                4,
-            ),
-            (
-                r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}"#,
-                4,
-            ),
-            (
-                r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}"#,
-                4,
-            ),
-            (
-                r#"{"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}"#,
-                8,
-            ),
+            (r#"{"a":{"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,4]}}"#, 4),
+            (r#"{"a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,4]}}"#, 4),
+            (r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,1152921504606846976]}}"#, 4),
+            (r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}"#, 4),
+            (r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}"#, 4),
+            (r#"{"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}"#, 8),
             (
                 r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#,
                 4,
             ),
             (deep.as_str(), 0),
         ] {
-            assert!(
-                decode(&file(header, body)).is_err(),
-                "{}",
-                &header[..header.len().min(90)]
-            );
+            assert!(decode(&file(header, body)).is_err(), "{}", &header[..header.len().min(90)]);
         }
         assert!(decode(&u64::MAX.to_le_bytes()).is_err());
     }

@@ -7,9 +7,7 @@ use std::path::Path;
 /// Writes `parts` to `path`: a temporary file in the same directory, flushed to disk, renamed over the old one, and the
 /// directory flushed so that the new name survives a power cut. Promises nothing about a disk that lies about flushing.
 pub(crate) fn replace(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    write_beside(path, parts)?
-        .persist(path)
-        .map_err(|failed| failed.error)?;
+    write_beside(path, parts)?.persist(path).map_err(|failed| failed.error)?;
     flush_directory(path)
 }
 
@@ -30,11 +28,7 @@ pub(crate) fn write_beside(path: &Path, parts: &[&[u8]]) -> io::Result<tempfile:
 /// The second half of [`replace`], after renaming.
 pub(crate) fn flush_directory(path: &Path) -> io::Result<()> {
     // Other systems cannot open a directory as a file, and flush names by themselves.
-    if cfg!(unix) {
-        File::open(directory(path))?.sync_all()
-    } else {
-        Ok(())
-    }
+    if cfg!(unix) { File::open(directory(path))?.sync_all() } else { Ok(()) }
 }
 
 fn directory(path: &Path) -> &Path {

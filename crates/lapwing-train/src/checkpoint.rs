@@ -109,22 +109,16 @@ pub(crate) struct Found {
 impl CheckpointDir {
     /// Uses `directory`, which is created with the first checkpoint.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self {
-            directory: directory.into(),
-        }
+        Self { directory: directory.into() }
     }
 
     fn path(&self, which: &str) -> PathBuf {
-        self.directory
-            .join(format!("checkpoint{which}.safetensors"))
+        self.directory.join(format!("checkpoint{which}.safetensors"))
     }
 
     pub(crate) fn save(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
         let (last, previous) = (self.path(""), self.path(".previous"));
-        let file = |source| CheckpointError::File {
-            path: last.clone(),
-            source,
-        };
+        let file = |source| CheckpointError::File { path: last.clone(), source };
         let bytes = checkpoint.encode(&last)?;
         std::fs::create_dir_all(&self.directory).map_err(file)?;
         let digest = blake3::hash(&bytes);
@@ -134,9 +128,7 @@ impl CheckpointDir {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(file(error)),
             _ => {}
         }
-        written
-            .persist(&last)
-            .map_err(|failed| file(failed.error))?;
+        written.persist(&last).map_err(|failed| file(failed.error))?;
         atomic::flush_directory(&last).map_err(file)
     }
 
@@ -146,10 +138,7 @@ impl CheckpointDir {
         let last = self.path("");
         let damaged = match Checkpoint::read(&last) {
             Ok(Some(checkpoint)) => {
-                return Ok(Some(Found {
-                    checkpoint,
-                    damaged: None,
-                }));
+                return Ok(Some(Found { checkpoint, damaged: None }));
             }
             Ok(None) => None,
             Err(error @ (CheckpointError::File { .. } | CheckpointError::Format { .. })) => {
@@ -162,15 +151,10 @@ impl CheckpointDir {
                 if damaged.is_some() {
                     // Otherwise the next save would put the damaged one in the place of the good one.
                     let aside = self.path(".damaged");
-                    std::fs::rename(&last, &aside).map_err(|source| CheckpointError::File {
-                        path: aside,
-                        source,
-                    })?;
+                    std::fs::rename(&last, &aside)
+                        .map_err(|source| CheckpointError::File { path: aside, source })?;
                 }
-                Ok(Some(Found {
-                    checkpoint,
-                    damaged,
-                }))
+                Ok(Some(Found { checkpoint, damaged }))
             }
             (_, Some(damaged)) => Err(damaged),
             (Ok(None), None) => Ok(None),
@@ -181,31 +165,21 @@ impl CheckpointDir {
 
 impl Checkpoint {
     fn encode(&self, path: &Path) -> Result<Vec<u8>, CheckpointError> {
-        let text = serde_json::to_string(&self.state).map_err(|source| CheckpointError::State {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text = serde_json::to_string(&self.state)
+            .map_err(|source| CheckpointError::State { path: path.to_owned(), source })?;
         let groups = [
             ("network", Some(&self.network)),
             ("optimiser", Some(&self.optimiser)),
             ("best", self.best.as_ref()),
         ];
         let parameters = groups.into_iter().flat_map(|(group, parameters)| {
-            let prefixed = move |p: &Parameter| Parameter {
-                name: format!("{group}.{}", p.name),
-                ..p.clone()
-            };
+            let prefixed =
+                move |p: &Parameter| Parameter { name: format!("{group}.{}", p.name), ..p.clone() };
             parameters.into_iter().flatten().map(prefixed)
         });
-        let arrays = Arrays {
-            text,
-            parameters: parameters.collect(),
-            bytes: self.observer.clone(),
-        };
-        encode(&arrays).map_err(|source| CheckpointError::Arrays {
-            path: path.to_owned(),
-            source,
-        })
+        let arrays =
+            Arrays { text, parameters: parameters.collect(), bytes: self.observer.clone() };
+        encode(&arrays).map_err(|source| CheckpointError::Arrays { path: path.to_owned(), source })
     }
 
     fn read(path: &Path) -> Result<Option<Self>, CheckpointError> {
@@ -213,36 +187,21 @@ impl Checkpoint {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {
-                return Err(CheckpointError::File {
-                    path: path.to_owned(),
-                    source,
-                });
+                return Err(CheckpointError::File { path: path.to_owned(), source });
             }
         };
         let Some((container, digest)) = bytes.split_last_chunk::<DIGEST>() else {
-            return Err(CheckpointError::Damaged {
-                path: path.to_owned(),
-            });
+            return Err(CheckpointError::Damaged { path: path.to_owned() });
         };
         if blake3::hash(container) != *digest {
-            return Err(CheckpointError::Damaged {
-                path: path.to_owned(),
-            });
+            return Err(CheckpointError::Damaged { path: path.to_owned() });
         }
-        let arrays = decode(container).map_err(|source| CheckpointError::Arrays {
-            path: path.to_owned(),
-            source,
-        })?;
-        let state: State =
-            serde_json::from_str(&arrays.text).map_err(|source| CheckpointError::State {
-                path: path.to_owned(),
-                source,
-            })?;
+        let arrays = decode(container)
+            .map_err(|source| CheckpointError::Arrays { path: path.to_owned(), source })?;
+        let state: State = serde_json::from_str(&arrays.text)
+            .map_err(|source| CheckpointError::State { path: path.to_owned(), source })?;
         if state.format != FORMAT {
-            return Err(CheckpointError::Format {
-                path: path.to_owned(),
-                found: state.format,
-            });
+            return Err(CheckpointError::Format { path: path.to_owned(), found: state.format });
         }
         let group = |prefix: &str| -> Vec<Parameter> {
             let stripped = |p: &Parameter| {
@@ -264,11 +223,6 @@ impl Checkpoint {
 
 impl State {
     pub(crate) fn new(fingerprint: String, progress: Progress, method: serde_json::Value) -> Self {
-        Self {
-            format: FORMAT,
-            fingerprint,
-            progress,
-            method,
-        }
+        Self { format: FORMAT, fingerprint, progress, method }
     }
 }

@@ -70,10 +70,7 @@ mod tests {
         assert_eq!("cpu".parse(), Ok(DeviceName::Cpu));
         assert_eq!("cuda:2".parse(), Ok(DeviceName::Cuda(2)));
         for name in ["", "gpu", "cuda:", "cuda:x", "CPU"] {
-            assert_eq!(
-                name.parse::<DeviceName>(),
-                Err(DeviceError::Name(name.to_owned()))
-            );
+            assert_eq!(name.parse::<DeviceName>(), Err(DeviceError::Name(name.to_owned())));
         }
     }
 }

@@ -42,10 +42,7 @@ impl BatchTargets {
 /// Cross-entropy of each row of `logits` `[batch, classes]`.
 pub fn cross_entropy(logits: Tensor<2>, labels: Tensor<1, Int>) -> Tensor<1> {
     let [batch] = labels.dims();
-    log_softmax(logits, 1)
-        .gather(1, labels.reshape([batch, 1]))
-        .reshape([batch])
-        .neg()
+    log_softmax(logits, 1).gather(1, labels.reshape([batch, 1])).reshape([batch]).neg()
 }
 
 /// Squared error of each prediction.
@@ -97,10 +94,7 @@ mod tests {
         let ours: Vec<f32> = ours.into_data().try_to_vec().unwrap();
         assert_eq!(ours.len(), theirs.len());
         for (a, b) in ours.iter().zip(theirs) {
-            assert!(
-                (a - b).abs() <= 1e-6 * (1.0 + b.abs()),
-                "{ours:?} against {theirs:?}"
-            );
+            assert!((a - b).abs() <= 1e-6 * (1.0 + b.abs()), "{ours:?} against {theirs:?}");
         }
     }
 
@@ -112,18 +106,10 @@ mod tests {
     #[test]
     fn cross_entropy_and_its_weighted_gradient_are_pytorchs() {
         let device = Device::flex().autodiff();
-        let x = [
-            [0.5, -1.25, 2.0],
-            [30.0, -30.0, 0.0],
-            [0.1, 0.2, 0.3],
-            [-4.0, 7.5, 1.0],
-        ];
+        let x = [[0.5, -1.25, 2.0], [30.0, -30.0, 0.0], [0.1, 0.2, 0.3], [-4.0, 7.5, 1.0]];
         let x = Tensor::<2>::from_data(x, &device).require_grad();
         let losses = cross_entropy(x.clone(), Tensor::from_data([2, 1, 0, 1], &device));
-        close(
-            losses.clone().inner(),
-            &[0.232_621_98, 60.0, 1.201_942_9, 0.001_512_456],
-        );
+        close(losses.clone().inner(), &[0.232_621_98, 60.0, 1.201_942_9, 0.001_512_456]);
         let weights = Tensor::<1>::from_data([1.0, 0.5, 0.0, 0.25], &device);
         let gradients = (losses * weights).mean().backward();
         let theirs = [
@@ -161,15 +147,9 @@ mod tests {
         let device = Device::flex().autodiff();
         let p = Tensor::<1>::from_data([0.0, 1.5, -3.0, 0.25, 10.0], &device).require_grad();
         let t = Tensor::<1>::from_data([0.5, 1.0, 2.0, 0.25, -10.0], &device);
-        close(
-            squared_error(p.clone(), t.clone()).inner(),
-            &[0.25, 0.25, 25.0, 0.0, 400.0],
-        );
+        close(squared_error(p.clone(), t.clone()).inner(), &[0.25, 0.25, 25.0, 0.0, 400.0]);
         let losses = huber(p.clone(), t, 1.35);
-        close(
-            losses.clone().inner(),
-            &[0.125, 0.125, 5.838_75, 0.0, 26.088_75],
-        );
+        close(losses.clone().inner(), &[0.125, 0.125, 5.838_75, 0.0, 26.088_75]);
         let gradients = losses.sum().backward();
         close(p.grad(&gradients).unwrap(), &[-0.5, 0.5, -1.35, 0.0, 1.35]);
     }

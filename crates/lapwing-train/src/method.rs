@@ -107,10 +107,7 @@ impl Method for Standard {
         Ok(&self.ones)
     }
     fn standing(&self, _: u32) -> Standing {
-        Standing {
-            unreliability: 0,
-            weight: 1.0,
-        }
+        Standing { unreliability: 0, weight: 1.0 }
     }
     fn save(&self) -> Result<serde_json::Value, MethodError> {
         Ok(serde_json::Value::Null)
@@ -139,13 +136,7 @@ impl GuardedLap {
             return Err(MethodError::Both(both));
         }
         let (weights, seen_losses, seen_sources) = Default::default();
-        Ok(Self {
-            lap: Lap::new(rule)?,
-            guards,
-            weights,
-            seen_losses,
-            seen_sources,
-        })
+        Ok(Self { lap: Lap::new(rule)?, guards, weights, seen_losses, seen_sources })
     }
 }
 
@@ -164,11 +155,7 @@ impl Guards {
 impl Method for GuardedLap {
     fn weigh(&mut self, losses: &[f32], sources: &[u32]) -> Result<&[f64], MethodError> {
         if losses.len() != sources.len() {
-            return Err(LapError::Unpaired {
-                losses: losses.len(),
-                sources: sources.len(),
-            }
-            .into());
+            return Err(LapError::Unpaired { losses: losses.len(), sources: sources.len() }.into());
         }
         self.seen_losses.clear();
         self.seen_sources.clear();
@@ -182,18 +169,14 @@ impl Method for GuardedLap {
         self.weights.clear();
         for (loss, source) in losses.iter().zip(sources) {
             let weight = self.guards.weight(*source, self.lap.weight(source));
-            self.weights
-                .push(if loss.is_finite() { weight } else { 0.0 });
+            self.weights.push(if loss.is_finite() { weight } else { 0.0 });
         }
         Ok(&self.weights)
     }
 
     fn standing(&self, source: u32) -> Standing {
         Standing {
-            unreliability: self
-                .lap
-                .status(&source)
-                .map_or(0, |status| status.unreliability),
+            unreliability: self.lap.status(&source).map_or(0, |status| status.unreliability),
             weight: self.guards.weight(source, self.lap.weight(&source)),
         }
     }
@@ -216,11 +199,8 @@ mod tests {
     use super::*;
 
     fn lap(guards: Guards) -> Box<dyn Method> {
-        let rule = LapConfig {
-            history_length: 3,
-            depression_strength: 5.0,
-            ..LapConfig::default()
-        };
+        let rule =
+            LapConfig { history_length: 3, depression_strength: 5.0, ..LapConfig::default() };
         MethodConfig::Lap { rule, guards }.start().unwrap()
     }
 
@@ -249,53 +229,25 @@ mod tests {
     #[test]
     fn guards_hold_floor_trust_and_block() {
         let plain = feed(&mut *lap(Guards::default()), 200);
-        assert!(
-            plain[0] > 0.9 && plain[2] < 0.1 && plain[3] < 0.1,
-            "{plain:?}"
-        );
-        let floored = feed(
-            &mut *lap(Guards {
-                floor: 0.3,
-                ..Guards::default()
-            }),
-            200,
-        );
+        assert!(plain[0] > 0.9 && plain[2] < 0.1 && plain[3] < 0.1, "{plain:?}");
+        let floored = feed(&mut *lap(Guards { floor: 0.3, ..Guards::default() }), 200);
         assert_eq!(floored[2..], [0.3, 0.3]);
-        let guards = Guards {
-            floor: 0.3,
-            trusted: [2].into(),
-            blocked: [0].into(),
-        };
+        let guards = Guards { floor: 0.3, trusted: [2].into(), blocked: [0].into() };
         let mut method = lap(guards);
         let guarded = feed(&mut *method, 200);
         assert_eq!((guarded[0], guarded[2]), (0.0, 1.0));
-        assert_eq!(
-            method.standing(0),
-            Standing {
-                unreliability: 0,
-                weight: 0.0
-            }
-        );
+        assert_eq!(method.standing(0), Standing { unreliability: 0, weight: 0.0 });
         assert_eq!(method.standing(2).weight, 1.0);
-        assert!(
-            method.standing(2).unreliability > 0,
-            "trusted sources are judged all the same"
-        );
+        assert!(method.standing(2).unreliability > 0, "trusted sources are judged all the same");
     }
 
     #[test]
     fn a_blocked_source_is_as_good_as_absent() {
-        let mut with = lap(Guards {
-            blocked: [9].into(),
-            ..Guards::default()
-        });
+        let mut with = lap(Guards { blocked: [9].into(), ..Guards::default() });
         let mut without = lap(Guards::default());
         for step in 0..50 {
             let loss = 0.1 * (step % 3) as f32;
-            let a = with
-                .weigh(&[loss, 5.0, f32::NAN, 1.0], &[0, 9, 9, 1])
-                .unwrap()
-                .to_vec();
+            let a = with.weigh(&[loss, 5.0, f32::NAN, 1.0], &[0, 9, 9, 1]).unwrap().to_vec();
             let b = without.weigh(&[loss, 1.0], &[0, 1]).unwrap();
             assert_eq!([a[0], a[3]], [b[0], b[1]]);
             assert_eq!([a[1], a[2]], [0.0, 0.0]);
@@ -304,42 +256,23 @@ mod tests {
 
     #[test]
     fn guards_that_contradict_are_refused() {
-        let start = |guards| {
-            MethodConfig::Lap {
-                rule: LapConfig::default(),
-                guards,
-            }
-            .start()
-            .map(|_| ())
-        };
+        let start =
+            |guards| MethodConfig::Lap { rule: LapConfig::default(), guards }.start().map(|_| ());
         assert!(matches!(
-            start(Guards {
-                floor: 1.5,
-                ..Guards::default()
-            }),
+            start(Guards { floor: 1.5, ..Guards::default() }),
             Err(MethodError::Floor(_))
         ));
         assert!(matches!(
-            start(Guards {
-                floor: f64::NAN,
-                ..Guards::default()
-            }),
+            start(Guards { floor: f64::NAN, ..Guards::default() }),
             Err(MethodError::Floor(_))
         ));
-        let both = Guards {
-            trusted: [1, 2].into(),
-            blocked: [2].into(),
-            ..Guards::default()
-        };
+        let both = Guards { trusted: [1, 2].into(), blocked: [2].into(), ..Guards::default() };
         assert!(matches!(start(both), Err(MethodError::Both(2))));
     }
 
     #[test]
     fn a_loss_that_is_not_finite_weighs_nothing_even_from_a_trusted_source() {
-        let mut method = lap(Guards {
-            trusted: [1].into(),
-            ..Guards::default()
-        });
+        let mut method = lap(Guards { trusted: [1].into(), ..Guards::default() });
         assert_eq!(method.weigh(&[f32::NAN, 0.5], &[1, 1]).unwrap(), [0.0, 1.0]);
     }
 

@@ -52,15 +52,9 @@ impl Task {
                 let rows = train.len().max(1) as f64;
                 let value = |row: &u32| f64::from(values[*row as usize]);
                 let mean = train.iter().map(value).sum::<f64>() / rows;
-                let variance = train
-                    .iter()
-                    .map(|row| (value(row) - mean).powi(2))
-                    .sum::<f64>()
-                    / rows;
-                Task::Regression {
-                    mean,
-                    std: if variance > 0.0 { variance.sqrt() } else { 1.0 },
-                }
+                let variance =
+                    train.iter().map(|row| (value(row) - mean).powi(2)).sum::<f64>() / rows;
+                Task::Regression { mean, std: if variance > 0.0 { variance.sqrt() } else { 1.0 } }
             }
         }
     }
@@ -83,9 +77,8 @@ impl Task {
                     Task::Regression { mean, std } => (mean, std),
                     Task::Classification { .. } => (0.0, 1.0),
                 };
-                let scaled = rows
-                    .iter()
-                    .map(|&row| ((f64::from(values[row as usize]) - mean) / std) as f32);
+                let scaled =
+                    rows.iter().map(|&row| ((f64::from(values[row as usize]) - mean) / std) as f32);
                 BatchTargets::values(scaled.collect(), device)
             }
         }
@@ -197,10 +190,9 @@ impl Predictions {
             (0..row.len()).reduce(better).unwrap_or(0) as u32
         };
         match self {
-            Predictions::Classes {
-                probabilities,
-                classes,
-            } => probabilities.chunks_exact(*classes).map(best).collect(),
+            Predictions::Classes { probabilities, classes } => {
+                probabilities.chunks_exact(*classes).map(best).collect()
+            }
             Predictions::Values(_) => Vec::new(),
         }
     }
@@ -222,18 +214,8 @@ impl Model {
         network: Network,
         device: Device,
     ) -> Self {
-        let spec = ModelSpec {
-            format: FORMAT,
-            architecture,
-            task,
-            loss,
-            digest: String::new(),
-        };
-        Self {
-            spec,
-            network,
-            device,
-        }
+        let spec = ModelSpec { format: FORMAT, architecture, task, loss, digest: String::new() };
+        Self { spec, network, device }
     }
 
     /// What it is.
@@ -243,22 +225,12 @@ impl Model {
 
     /// Writes the parameters to `path`, whole or not at all, and returns the description to keep with them.
     pub fn save(&self, path: &Path) -> Result<ModelSpec, ModelError> {
-        let arrays = Arrays {
-            parameters: read(&self.network),
-            ..Arrays::default()
-        };
-        let bytes = encode(&arrays).map_err(|source| ModelError::Arrays {
-            path: path.to_owned(),
-            source,
-        })?;
-        atomic::replace(path, &[&bytes]).map_err(|source| ModelError::File {
-            path: path.to_owned(),
-            source,
-        })?;
-        Ok(ModelSpec {
-            digest: blake3::hash(&bytes).to_hex().to_string(),
-            ..self.spec.clone()
-        })
+        let arrays = Arrays { parameters: read(&self.network), ..Arrays::default() };
+        let bytes = encode(&arrays)
+            .map_err(|source| ModelError::Arrays { path: path.to_owned(), source })?;
+        atomic::replace(path, &[&bytes])
+            .map_err(|source| ModelError::File { path: path.to_owned(), source })?;
+        Ok(ModelSpec { digest: blake3::hash(&bytes).to_hex().to_string(), ..self.spec.clone() })
     }
 
     /// Reads the parameters that `spec` was written for.
@@ -270,37 +242,21 @@ impl Model {
         if outputs != expected {
             return Err(ModelError::Outputs { outputs, expected });
         }
-        let bytes = std::fs::read(path).map_err(|source| ModelError::File {
-            path: path.to_owned(),
-            source,
-        })?;
+        let bytes = std::fs::read(path)
+            .map_err(|source| ModelError::File { path: path.to_owned(), source })?;
         let found = blake3::hash(&bytes).to_hex().to_string();
         if found != spec.digest {
-            return Err(ModelError::Digest {
-                path: path.to_owned(),
-                found,
-                expected: spec.digest,
-            });
+            return Err(ModelError::Digest { path: path.to_owned(), found, expected: spec.digest });
         }
-        let arrays = decode(&bytes).map_err(|source| ModelError::Arrays {
-            path: path.to_owned(),
-            source,
-        })?;
-        if arrays
-            .parameters
-            .iter()
-            .any(|p| p.values.iter().any(|v| !v.is_finite()))
-        {
+        let arrays = decode(&bytes)
+            .map_err(|source| ModelError::Arrays { path: path.to_owned(), source })?;
+        if arrays.parameters.iter().any(|p| p.values.iter().any(|v| !v.is_finite())) {
             return Err(ModelError::NotFinite);
         }
         spec.architecture.check(&arrays.parameters)?;
         let device = device.open()?;
         let network = write(spec.architecture.init(0, &device)?, &arrays.parameters)?;
-        Ok(Self {
-            spec,
-            network,
-            device,
-        })
+        Ok(Self { spec, network, device })
     }
 
     /// Predicts the given rows.
@@ -308,24 +264,18 @@ impl Model {
         self.check_width(rows)?;
         let mut outputs = Vec::with_capacity(indices.len() * self.spec.task.outputs());
         for batch in indices.chunks(BATCH) {
-            let raw = self
-                .network
-                .forward(features(rows, batch, &self.device), None);
+            let raw = self.network.forward(features(rows, batch, &self.device), None);
             outputs.extend(match self.spec.task {
                 Task::Classification { .. } => host(softmax(raw, 1)),
                 Task::Regression { .. } => host(raw),
             });
         }
         Ok(match self.spec.task {
-            Task::Classification { classes } => Predictions::Classes {
-                probabilities: outputs,
-                classes,
-            },
+            Task::Classification { classes } => {
+                Predictions::Classes { probabilities: outputs, classes }
+            }
             Task::Regression { mean, std } => Predictions::Values(
-                outputs
-                    .into_iter()
-                    .map(|v| (f64::from(v) * std + mean) as f32)
-                    .collect(),
+                outputs.into_iter().map(|v| (f64::from(v) * std + mean) as f32).collect(),
             ),
         })
     }
@@ -340,9 +290,8 @@ impl Model {
         self.check_width(rows)?;
         if let (Targets::Classes { labels, .. }, Task::Classification { classes }) =
             (targets, self.spec.task)
-            && let Some(&row) = indices
-                .iter()
-                .find(|&&row| labels[row as usize] as usize >= classes)
+            && let Some(&row) =
+                indices.iter().find(|&&row| labels[row as usize] as usize >= classes)
         {
             return Err(DataError::Label {
                 row: row as usize,
@@ -351,23 +300,13 @@ impl Model {
             }
             .into());
         }
-        let Self {
-            network,
-            device,
-            spec,
-        } = self;
-        Ok(losses(
-            network, rows, targets, &spec.task, &spec.loss, indices, device,
-        ))
+        let Self { network, device, spec } = self;
+        Ok(losses(network, rows, targets, &spec.task, &spec.loss, indices, device))
     }
 
     fn check_width(&self, rows: &dyn Rows) -> Result<(), ModelError> {
         let (found, expected) = (rows.width(), self.spec.architecture.inputs());
-        if found == expected {
-            Ok(())
-        } else {
-            Err(ModelError::Width { found, expected })
-        }
+        if found == expected { Ok(()) } else { Err(ModelError::Width { found, expected }) }
     }
 }
 

@@ -84,20 +84,14 @@ impl Architecture {
             .windows(2)
             .map(|pair| pair[0].saturating_mul(pair[1]))
             .fold(0, usize::saturating_add);
-        let clips = config
-            .clip
-            .is_none_or(|clip| clip > 0.0 && clip.is_finite());
+        let clips = config.clip.is_none_or(|clip| clip > 0.0 && clip.is_finite());
         if !clips
             || sizes.len() > MOST_LAYERS
             || sizes.iter().any(|size| !(1..=MOST_UNITS).contains(size))
             || parameters > MOST_PARAMETERS
             || !(0.0..1.0).contains(&config.dropout)
         {
-            return Err(ArchitectureError {
-                sizes,
-                dropout: config.dropout,
-                clip: config.clip,
-            });
+            return Err(ArchitectureError { sizes, dropout: config.dropout, clip: config.clip });
         }
         let layer = |(depth, pair): (usize, &[usize])| {
             [
@@ -112,11 +106,9 @@ impl Architecture {
     pub(crate) fn check(&self, arrays: &[Parameter]) -> Result<(), ModelError> {
         let shapes = self.shapes()?;
         if shapes.len() != arrays.len() {
-            return Err(ParameterError::Count {
-                found: arrays.len(),
-                expected: shapes.len(),
-            }
-            .into());
+            return Err(
+                ParameterError::Count { found: arrays.len(), expected: shapes.len() }.into()
+            );
         }
         for (name, shape) in shapes {
             find(arrays, &name, &shape)?;
@@ -131,11 +123,7 @@ impl Architecture {
         let mut stream = Stream::new(seed, Purpose::Parameters, 0);
         let layer = |pair: &[usize]| Linear::init(pair[0], pair[1], &mut stream, device);
         let layers = config.sizes().windows(2).map(layer).collect();
-        Ok(Network::Mlp(Mlp {
-            layers,
-            dropout: config.dropout,
-            clip: config.clip,
-        }))
+        Ok(Network::Mlp(Mlp { layers, dropout: config.dropout, clip: config.clip }))
     }
 }
 
@@ -174,16 +162,11 @@ impl Linear {
     fn init(inputs: usize, outputs: usize, stream: &mut Stream, device: &Device) -> Self {
         let bound = 1.0 / (inputs as f32).sqrt();
         let mut draw = |count: usize| {
-            (0..count)
-                .map(|_| bound * (2.0 * stream.unit() - 1.0))
-                .collect::<Vec<f32>>()
+            (0..count).map(|_| bound * (2.0 * stream.unit() - 1.0)).collect::<Vec<f32>>()
         };
         let weight = TensorData::new(draw(inputs * outputs), [inputs, outputs]);
         let bias = TensorData::new(draw(outputs), [outputs]);
-        Self {
-            weight: Param::from_data(weight, device),
-            bias: Param::from_data(bias, device),
-        }
+        Self { weight: Param::from_data(weight, device), bias: Param::from_data(bias, device) }
     }
 
     fn forward(&self, x: Tensor<2>) -> Tensor<2> {
@@ -217,13 +200,7 @@ impl Mlp {
         let kept = 1.0 / (1.0 - self.dropout);
         let [batch, units] = x.dims();
         let mask = (0..batch * units)
-            .map(|_| {
-                if stream.unit() < self.dropout {
-                    0.0
-                } else {
-                    kept
-                }
-            })
+            .map(|_| if stream.unit() < self.dropout { 0.0 } else { kept })
             .collect();
         let mask = Tensor::from_data(TensorData::new(mask, [batch, units]), &x.device());
         x * mask
@@ -251,10 +228,7 @@ mod tests {
         let network = |seed| read(&mlp(&[16, 8], 0.0).init(seed, &device).unwrap());
         assert_eq!(network(3), network(3));
         assert_ne!(network(3), network(4));
-        let names: Vec<_> = network(0)
-            .iter()
-            .map(|p| (p.name.clone(), p.shape.clone()))
-            .collect();
+        let names: Vec<_> = network(0).iter().map(|p| (p.name.clone(), p.shape.clone())).collect();
         assert_eq!(names[0], ("layers.0.weight".to_owned(), vec![4, 16]));
         assert_eq!(names[5], ("layers.2.bias".to_owned(), vec![3]));
         let first = &network(0)[0].values;
@@ -267,11 +241,7 @@ mod tests {
         let network = mlp(&[64], 0.5).init(0, &device).unwrap();
         let x = Tensor::<2>::ones([1, 4], &device);
         let out = |stream: Option<&mut Stream>| -> Vec<f32> {
-            network
-                .forward(x.clone(), stream)
-                .into_data()
-                .try_to_vec()
-                .unwrap()
+            network.forward(x.clone(), stream).into_data().try_to_vec().unwrap()
         };
         let masked = |step| out(Some(&mut Stream::new(0, Purpose::Dropout, step)));
         assert_eq!(masked(1), masked(1));
@@ -285,13 +255,7 @@ mod tests {
     #[test]
     fn clipping_leaves_ordinary_features_and_bends_absurd_ones() {
         let device = Device::flex();
-        let config = |clip| MlpConfig {
-            inputs: 1,
-            hidden: vec![],
-            outputs: 1,
-            dropout: 0.0,
-            clip,
-        };
+        let config = |clip| MlpConfig { inputs: 1, hidden: vec![], outputs: 1, dropout: 0.0, clip };
         let network = |clip| Architecture::Mlp(config(clip)).init(0, &device).unwrap();
         // What the layer saw: its output without bias, over its weight.
         let seen = |clip, x: f32| {
@@ -304,11 +268,7 @@ mod tests {
         assert!((seen(Some(3.0), 0.5) - 0.493_196_96).abs() < 1e-4);
         assert!((seen(Some(3.0), 3.0) - 2.121_320_3).abs() < 1e-4);
         assert!((seen(Some(3.0), -1_000.0) + 3.0).abs() < 1e-3);
-        assert!(
-            Architecture::Mlp(config(Some(0.0)))
-                .init(0, &device)
-                .is_err()
-        );
+        assert!(Architecture::Mlp(config(Some(0.0))).init(0, &device).is_err());
     }
 
     #[test]

@@ -41,16 +41,9 @@ impl Optimiser {
             OptimiserConfig::Sgd { .. } => 1,
             OptimiserConfig::Adam { .. } => 2,
         };
-        let zeros = || {
-            read(network)
-                .iter()
-                .map(|p| Tensor::zeros([p.values.len()], device))
-                .collect()
-        };
-        Self {
-            config,
-            moments: (0..kinds).map(|_| zeros()).collect(),
-        }
+        let zeros =
+            || read(network).iter().map(|p| Tensor::zeros([p.values.len()], device)).collect();
+        Self { config, moments: (0..kinds).map(|_| zeros()).collect() }
     }
 
     /// Moves the parameters against their gradients; `step` counts from 1.
@@ -67,10 +60,7 @@ impl Optimiser {
                 return parameter;
             };
             match self.config {
-                OptimiserConfig::Sgd {
-                    momentum,
-                    weight_decay,
-                } => {
+                OptimiserConfig::Sgd { momentum, weight_decay } => {
                     let gradient = decayed(gradient, &parameter, weight_decay);
                     let moved = self.moments[0][place].clone().mul_scalar(momentum) + gradient;
                     self.moments[0][place] = moved.clone();
@@ -85,10 +75,8 @@ impl Optimiser {
                     self.moments[0][place] = mean.clone();
                     self.moments[1][place] = square.clone();
                     // Bias corrections in f64 on the host; powf because a step may pass i32::MAX.
-                    let correction = (
-                        1.0 - BETA.0.powf(step as f64),
-                        (1.0 - BETA.1.powf(step as f64)).sqrt(),
-                    );
+                    let correction =
+                        (1.0 - BETA.0.powf(step as f64), (1.0 - BETA.1.powf(step as f64)).sqrt());
                     let scale = square.sqrt().div_scalar(correction.1).add_scalar(EPSILON);
                     parameter - (mean / scale).mul_scalar(rate / correction.0)
                 }
@@ -120,10 +108,7 @@ impl Optimiser {
     ) -> Result<(), ParameterError> {
         let expected: usize = self.moments.iter().map(Vec::len).sum();
         if saved.len() != expected {
-            return Err(ParameterError::Count {
-                found: saved.len(),
-                expected,
-            });
+            return Err(ParameterError::Count { found: saved.len(), expected });
         }
         for (kind, moments) in self.moments.iter_mut().enumerate() {
             for (place, tensor) in moments.iter_mut().enumerate() {
@@ -153,13 +138,7 @@ mod tests {
 
     /// A line through three points, weight and bias from fixed values.
     fn line(device: &Device) -> Network {
-        let config = MlpConfig {
-            inputs: 2,
-            hidden: vec![],
-            outputs: 1,
-            dropout: 0.0,
-            clip: None,
-        };
+        let config = MlpConfig { inputs: 2, hidden: vec![], outputs: 1, dropout: 0.0, clip: None };
         let network = Architecture::Mlp(config).init(0, device).unwrap();
         let mut parameters = read(&network);
         parameters[0].values = vec![0.5, -0.25];
@@ -209,13 +188,7 @@ mod tests {
             assert!(!far, "{ours:?} against {theirs:?}");
         };
         close(
-            after(
-                OptimiserConfig::Sgd {
-                    momentum: 0.9,
-                    weight_decay: 0.01,
-                },
-                7,
-            ),
+            after(OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 0.01 }, 7),
             [0.7710248, 0.6801393, -0.9475271],
         );
         close(
@@ -231,10 +204,7 @@ mod tests {
     #[test]
     fn saved_and_restored_state_continues_in_the_same_bytes() {
         for config in [
-            OptimiserConfig::Sgd {
-                momentum: 0.9,
-                weight_decay: 0.0,
-            },
+            OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 0.0 },
             OptimiserConfig::Adam { weight_decay: 0.1 },
         ] {
             let device = Device::flex().autodiff();

@@ -57,12 +57,8 @@ pub(crate) fn read(network: &Network) -> Vec<Parameter> {
             self.path.pop();
         }
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let parts: Vec<&str> = self
-                .path
-                .iter()
-                .map(String::as_str)
-                .filter(|part| !part.is_empty())
-                .collect();
+            let parts: Vec<&str> =
+                self.path.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
             let tensor = param.val();
             self.found.push(Parameter {
                 name: parts.join("."),
@@ -71,10 +67,7 @@ pub(crate) fn read(network: &Network) -> Vec<Parameter> {
             });
         }
     }
-    let mut visitor = Read {
-        path: Vec::new(),
-        found: Vec::new(),
-    };
+    let mut visitor = Read { path: Vec::new(), found: Vec::new() };
     network.visit(&mut visitor);
     visitor.found
 }
@@ -83,10 +76,7 @@ pub(crate) fn read(network: &Network) -> Vec<Parameter> {
 pub(crate) fn write(network: Network, values: &[Parameter]) -> Result<Network, ParameterError> {
     let expected = read(&network);
     if values.len() != expected.len() {
-        return Err(ParameterError::Count {
-            found: values.len(),
-            expected: expected.len(),
-        });
+        return Err(ParameterError::Count { found: values.len(), expected: expected.len() });
     }
     let mut ordered = Vec::with_capacity(values.len());
     for expected in &expected {
@@ -147,9 +137,8 @@ pub(crate) fn gradients(network: &Network, gradients: &mut Gradients) -> Vec<Ten
     impl ModuleVisitor for Collect<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
             let tensor = param.val();
-            let gradient = tensor
-                .grad_remove(self.0)
-                .unwrap_or_else(|| tensor.inner().zeros_like());
+            let gradient =
+                tensor.grad_remove(self.0).unwrap_or_else(|| tensor.inner().zeros_like());
             self.1.push(gradient.reshape([-1]));
         }
     }

@@ -52,21 +52,13 @@ const LARGEST_BATCH: usize = 1_024;
 
 /// Plans for a table and a history length.
 pub fn plan(shape: TableShape, history_length: usize) -> Plan {
-    let TableShape {
-        rows,
-        width,
-        sources,
-    } = shape;
+    let TableShape { rows, width, sources } = shape;
     let batch_size = batch_size(rows, sources);
     let batches = rows.div_ceil(batch_size).max(1);
     let window_steps = window_steps(sources, batch_size, history_length);
     // Histories should be complete within the first tenth of the run; more than three times the work is not worth it.
     let wanted = (10 * window_steps as usize).clamp(FEWEST_STEPS, 3 * FEWEST_STEPS);
-    let fewest = if rows < LONG {
-        FEWEST_EPOCHS.0
-    } else {
-        FEWEST_EPOCHS.1
-    };
+    let fewest = if rows < LONG { FEWEST_EPOCHS.0 } else { FEWEST_EPOCHS.1 };
     let epochs = wanted.div_ceil(batches).max(fewest);
     let steps = (batches * epochs) as u64;
     let (dropout, weight_decay) = regularisation(rows, width);
@@ -87,10 +79,7 @@ pub fn plan(shape: TableShape, history_length: usize) -> Plan {
 /// Four rows of every source in an average batch, so that most sources are in most batches; but at least eight batches
 /// per epoch, and larger batches for tables so long that single steps stop mattering.
 fn batch_size(rows: usize, sources: usize) -> usize {
-    let for_sources = sources
-        .saturating_mul(4)
-        .clamp(64, LARGEST_BATCH)
-        .next_power_of_two();
+    let for_sources = sources.saturating_mul(4).clamp(64, LARGEST_BATCH).next_power_of_two();
     let for_length = (rows / 2_000).min(LARGEST_BATCH).next_power_of_two();
     let most = (rows / 8).max(SMALLEST_BATCH);
     for_sources.max(for_length).min(LARGEST_BATCH).min(most)
@@ -141,12 +130,8 @@ impl Plan {
                 Targets::Classes { .. } => Loss::CrossEntropy,
                 Targets::Values(_) => Loss::SquaredError,
             },
-            optimiser: OptimiserConfig::Adam {
-                weight_decay: self.weight_decay,
-            },
-            schedule: Schedule::Cosine {
-                learning_rate: self.learning_rate,
-            },
+            optimiser: OptimiserConfig::Adam { weight_decay: self.weight_decay },
+            schedule: Schedule::Cosine { learning_rate: self.learning_rate },
             batch_size: self.batch_size,
             epochs: self.epochs,
             patience: self.patience,
@@ -160,14 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn plan_of(rows: usize, width: usize, sources: usize) -> Plan {
-        plan(
-            TableShape {
-                rows,
-                width,
-                sources,
-            },
-            25,
-        )
+        plan(TableShape { rows, width, sources }, 25)
     }
 
     #[test]
@@ -176,10 +154,7 @@ mod tests {
             let weight = |c: f64| 1.0 - (0.005 * auto_strength(steps) * c).tanh().powi(2);
             assert!((weight(steps as f64 / 10.0) - 0.5).abs() < 1e-12);
         }
-        assert!(
-            (auto_strength(1_762) - 1.000_4).abs() < 1e-3,
-            "about 176 steps at strength 1"
-        );
+        assert!((auto_strength(1_762) - 1.000_4).abs() < 1e-3, "about 176 steps at strength 1");
         assert!(auto_strength(0).is_finite());
     }
 

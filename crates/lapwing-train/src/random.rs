@@ -87,9 +87,6 @@ mod tests {
             assert_eq!(items, (0..ITEMS as u32).collect::<Vec<_>>());
         }
         // Each count is binomial with mean 2,000 and standard deviation 41; five deviations either way.
-        assert!(
-            first.iter().all(|&n| (1_795..=2_205).contains(&n)),
-            "{first:?}"
-        );
+        assert!(first.iter().all(|&n| (1_795..=2_205).contains(&n)), "{first:?}");
     }
 }

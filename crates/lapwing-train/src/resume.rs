@@ -35,20 +35,13 @@ impl Trainer<'_> {
         let Some(found) = directory.load()? else {
             return Ok(Resumed::Fresh);
         };
-        let Checkpoint {
-            state,
-            network,
-            optimiser,
-            best,
-            observer: gathered,
-        } = found.checkpoint;
+        let Checkpoint { state, network, optimiser, best, observer: gathered } = found.checkpoint;
         // A cursor behind the last batch would never reach the end of its epoch.
         if state.fingerprint != self.fingerprint || state.progress.batch >= self.batches() {
             return Err(TrainError::OtherRun);
         }
         self.network = write(self.network.clone(), &network)?;
-        self.optimiser
-            .load(&optimiser, &self.device.clone().inner())?;
+        self.optimiser.load(&optimiser, &self.device.clone().inner())?;
         self.method.load(state.method)?;
         if let Some(best) = &best {
             write(self.network.clone(), best)?;
@@ -66,11 +59,7 @@ impl Trainer<'_> {
     /// The run as it is between two steps.
     pub(crate) fn checkpoint(&self, observer: &dyn Observer) -> Result<Checkpoint, TrainError> {
         Ok(Checkpoint {
-            state: State::new(
-                self.fingerprint.clone(),
-                self.progress.clone(),
-                self.method.save()?,
-            ),
+            state: State::new(self.fingerprint.clone(), self.progress.clone(), self.method.save()?),
             network: read(&self.network),
             optimiser: self.optimiser.save(),
             best: self.best.clone(),

@@ -27,10 +27,7 @@ impl Matrix {
     /// Takes `values`, row after row of `width` numbers.
     pub fn new(values: Vec<f32>, width: usize) -> Result<Self, DataError> {
         if width == 0 || !values.len().is_multiple_of(width) {
-            return Err(DataError::Ragged {
-                values: values.len(),
-                width,
-            });
+            return Err(DataError::Ragged { values: values.len(), width });
         }
         Ok(Self { values, width })
     }
@@ -178,31 +175,21 @@ impl Data<'_> {
         if u32::try_from(rows).is_err() {
             return Err(DataError::TooMany(rows));
         }
-        if let Some(&row) = self
-            .train
-            .iter()
-            .chain(self.valid)
-            .find(|&&row| row as usize >= rows)
-        {
+        if let Some(&row) = self.train.iter().chain(self.valid).find(|&&row| row as usize >= rows) {
             return Err(DataError::NoSuchRow { row, rows });
         }
         match self.targets {
             Targets::Classes { classes, .. } if *classes < 2 => Err(DataError::OneClass(*classes)),
             Targets::Classes { labels, classes } => {
                 match labels.iter().position(|&l| l as usize >= *classes) {
-                    Some(row) => Err(DataError::Label {
-                        row,
-                        label: labels[row],
-                        classes: *classes,
-                    }),
+                    Some(row) => {
+                        Err(DataError::Label { row, label: labels[row], classes: *classes })
+                    }
                     None => Ok(()),
                 }
             }
             Targets::Values(values) => match values.iter().position(|v| !v.is_finite()) {
-                Some(row) => Err(DataError::Value {
-                    row,
-                    value: values[row],
-                }),
+                Some(row) => Err(DataError::Value { row, value: values[row] }),
                 None => Ok(()),
             },
         }
@@ -239,14 +226,7 @@ mod tests {
 
     fn check(targets: &Targets, sources: &[u32], train: &[u32]) -> Result<(), DataError> {
         let rows = Matrix::new(vec![0.0; 6], 2).unwrap();
-        Data {
-            rows: &rows,
-            targets,
-            sources,
-            train,
-            valid: &[],
-        }
-        .check()
+        Data { rows: &rows, targets, sources, train, valid: &[] }.check()
     }
 
     #[test]
@@ -255,57 +235,32 @@ mod tests {
         let mut out = [0.0; 4];
         rows.gather(&[2, 0], &mut out);
         assert_eq!(out, [5., 6., 1., 2.]);
-        assert_eq!(
-            Matrix::new(vec![0.0; 5], 2),
-            Err(DataError::Ragged {
-                values: 5,
-                width: 2
-            })
-        );
+        assert_eq!(Matrix::new(vec![0.0; 5], 2), Err(DataError::Ragged { values: 5, width: 2 }));
     }
 
     #[test]
     fn bad_data_is_refused_with_the_row() {
-        let classes = |labels: [u32; 3], classes| Targets::Classes {
-            labels: labels.to_vec(),
-            classes,
-        };
+        let classes =
+            |labels: [u32; 3], classes| Targets::Classes { labels: labels.to_vec(), classes };
         assert_eq!(check(&classes([0, 1, 0], 2), &[0; 3], &[0, 1, 2]), Ok(()));
         assert_eq!(
             check(&classes([0, 1, 0], 2), &[0; 2], &[0]),
-            Err(DataError::Lengths {
-                rows: 3,
-                targets: 3,
-                sources: 2
-            })
+            Err(DataError::Lengths { rows: 3, targets: 3, sources: 2 })
         );
-        assert_eq!(
-            check(&classes([0, 1, 0], 2), &[0; 3], &[]),
-            Err(DataError::NoRows)
-        );
+        assert_eq!(check(&classes([0, 1, 0], 2), &[0; 3], &[]), Err(DataError::NoRows));
         assert_eq!(
             check(&classes([0, 1, 0], 2), &[0; 3], &[3]),
             Err(DataError::NoSuchRow { row: 3, rows: 3 })
         );
-        assert_eq!(
-            check(&classes([0, 0, 0], 1), &[0; 3], &[0]),
-            Err(DataError::OneClass(1))
-        );
+        assert_eq!(check(&classes([0, 0, 0], 1), &[0; 3], &[0]), Err(DataError::OneClass(1)));
         assert_eq!(
             check(&classes([0, 2, 0], 2), &[0; 3], &[0]),
-            Err(DataError::Label {
-                row: 1,
-                label: 2,
-                classes: 2
-            })
+            Err(DataError::Label { row: 1, label: 2, classes: 2 })
         );
         let values = Targets::Values(vec![0.0, 1.0, f32::INFINITY]);
         assert_eq!(
             check(&values, &[0; 3], &[0]),
-            Err(DataError::Value {
-                row: 2,
-                value: f32::INFINITY
-            })
+            Err(DataError::Value { row: 2, value: f32::INFINITY })
         );
     }
 }

@@ -40,12 +40,7 @@ mod tests {
 
     #[test]
     fn the_cosine_rises_stays_and_falls_to_nothing() {
-        let rate = |step| {
-            Schedule::Cosine {
-                learning_rate: 0.01,
-            }
-            .rate(step, 1_000)
-        };
+        let rate = |step| Schedule::Cosine { learning_rate: 0.01 }.rate(step, 1_000);
         assert!(rate(0) > 0.0 && rate(0) < rate(5) && rate(5) < rate(30));
         assert_eq!(rate(30), 0.01);
         assert_eq!(rate(500), 0.01);

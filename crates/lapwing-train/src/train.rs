@@ -83,9 +83,8 @@ impl<'a> Trainer<'a> {
         let network = architecture.init(config.seed, &device)?;
         let optimiser = Optimiser::new(config.optimiser, &network, &device.clone().inner());
         let settings = serde_json::to_vec(&(&config, method)).map_err(TrainError::Settings)?;
-        let fingerprint = blake3::hash(&[data.digest().as_bytes(), &settings[..]].concat())
-            .to_hex()
-            .to_string();
+        let fingerprint =
+            blake3::hash(&[data.digest().as_bytes(), &settings[..]].concat()).to_hex().to_string();
         let (method, progress, best) = (method.start()?, Progress::default(), None);
         Ok(Self {
             config,
@@ -114,10 +113,7 @@ impl<'a> Trainer<'a> {
             let mut order = self.data.train.to_vec();
             Stream::new(self.config.seed, Purpose::Order, self.progress.epoch as u64)
                 .shuffle(&mut order);
-            for rows in order
-                .chunks(self.config.batch_size)
-                .skip(self.progress.batch)
-            {
+            for rows in order.chunks(self.config.batch_size).skip(self.progress.batch) {
                 let flow = self.step(rows, observer)?;
                 if self.progress.batch == self.batches() {
                     self.end_epoch(observer)?;
@@ -144,10 +140,7 @@ impl<'a> Trainer<'a> {
     ) -> Result<ControlFlow<()>, TrainError> {
         let step = self.progress.step;
         let learning_rate = self.config.schedule.rate(step, self.steps());
-        let sources: Vec<u32> = rows
-            .iter()
-            .map(|&row| self.data.sources[row as usize])
-            .collect();
+        let sources: Vec<u32> = rows.iter().map(|&row| self.data.sources[row as usize]).collect();
         let mut losses = self.forward(rows);
         let seen = host(losses.clone().inner());
         let weights = self.method.weigh(&seen, &sources)?.to_vec();
@@ -156,10 +149,7 @@ impl<'a> Trainer<'a> {
         let finite: Vec<usize> = (0..rows.len()).filter(|&i| seen[i].is_finite()).collect();
         if finite.len() < rows.len() {
             if !all_finite(&self.network) {
-                return Err(TrainError::Diverged {
-                    step,
-                    epoch: self.progress.epoch,
-                });
+                return Err(TrainError::Diverged { step, epoch: self.progress.epoch });
             }
             // A weight of zero does not silence a loss that is NaN: neither 0 · NaN nor its gradient is zero. The rows
             // must go; the mean is still over the whole batch.
@@ -171,8 +161,7 @@ impl<'a> Trainer<'a> {
             let loss = (losses * counted).sum() / rows.len() as f32;
             let gradients = gradients(&self.network, &mut loss.backward());
             self.network =
-                self.optimiser
-                    .step(self.network.clone(), gradients, learning_rate, step + 1);
+                self.optimiser.step(self.network.clone(), gradients, learning_rate, step + 1);
         }
 
         for &i in &finite {
@@ -200,14 +189,11 @@ impl<'a> Trainer<'a> {
             return Tensor::zeros([0], &self.device);
         }
         let mut masks = Stream::new(self.config.seed, Purpose::Dropout, self.progress.step);
-        let outputs = self.network.forward(
-            features(self.data.rows, rows, &self.device),
-            Some(&mut masks),
-        );
-        self.config.loss.per_sample(
-            outputs,
-            self.task.targets(self.data.targets, rows, &self.device),
-        )
+        let outputs =
+            self.network.forward(features(self.data.rows, rows, &self.device), Some(&mut masks));
+        self.config
+            .loss
+            .per_sample(outputs, self.task.targets(self.data.targets, rows, &self.device))
     }
 
     /// Validates, and keeps the parameters if they are the best so far.
@@ -251,13 +237,7 @@ impl<'a> Trainer<'a> {
     /// Losses of the validation part per source, and what chooses the best epoch: the same, bounded.
     fn validate(&self) -> (SourceLosses, SourceLosses) {
         let (network, device) = (self.network.valid(), self.device.clone().inner());
-        let Data {
-            rows,
-            targets,
-            sources,
-            valid,
-            ..
-        } = self.data;
+        let Data { rows, targets, sources, valid, .. } = self.data;
         let (mut plain, mut bounded) = (SourceLosses::default(), SourceLosses::default());
         for (&row, loss) in valid.iter().zip(losses(
             &network,
@@ -307,12 +287,6 @@ impl<'a> Trainer<'a> {
             None => self.network.clone(),
         };
         let (architecture, device) = (self.architecture.clone(), self.device.clone().inner());
-        Ok(Model::new(
-            architecture,
-            self.task,
-            self.config.loss,
-            network.valid(),
-            device,
-        ))
+        Ok(Model::new(architecture, self.task, self.config.loss, network.valid(), device))
     }
 }

@@ -25,9 +25,7 @@ impl SourceLosses {
 
     /// The mean loss per source.
     pub(crate) fn means(&self) -> impl Iterator<Item = (u32, f64)> {
-        self.0
-            .iter()
-            .map(|(&source, &(sum, rows))| (source, sum / rows as f64))
+        self.0.iter().map(|(&source, &(sum, rows))| (source, sum / rows as f64))
     }
 
     /// The weighted mean over rows; the plain one if nobody weighs anything; infinite if there is no row.
@@ -40,9 +38,7 @@ impl SourceLosses {
             }
             (rows > 0.0).then(|| losses / rows)
         };
-        over(&weight)
-            .or_else(|| over(&|_| 1.0))
-            .unwrap_or(f64::INFINITY)
+        over(&weight).or_else(|| over(&|_| 1.0)).unwrap_or(f64::INFINITY)
     }
 }
 
@@ -57,14 +53,8 @@ mod tests {
             losses.add(source, loss);
         }
         assert_eq!(losses.mean(|_| 1.0), 14.0 / 3.0);
-        assert_eq!(
-            losses.mean(|source| if source == 0 { 1.0 } else { 0.0 }),
-            2.0
-        );
-        assert_eq!(
-            losses.mean(|source| if source == 0 { 1.0 } else { 0.5 }),
-            9.0 / 2.5
-        );
+        assert_eq!(losses.mean(|source| if source == 0 { 1.0 } else { 0.0 }), 2.0);
+        assert_eq!(losses.mean(|source| if source == 0 { 1.0 } else { 0.5 }), 9.0 / 2.5);
         assert_eq!(losses.mean(|_| 0.0), 14.0 / 3.0);
         assert_eq!(losses.means().collect::<Vec<_>>(), [(0, 2.0), (1, 10.0)]);
         assert_eq!(SourceLosses::default().mean(|_| 1.0), f64::INFINITY);

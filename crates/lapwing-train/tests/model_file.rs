@@ -12,13 +12,8 @@ use moons::{config, moons};
 
 fn saved() -> (tempfile::TempDir, std::path::PathBuf, ModelSpec, Model) {
     let data = moons(40, &[0.0], 5);
-    let mut trainer = Trainer::new(
-        config(0),
-        &MethodConfig::Standard,
-        data.data(),
-        DeviceName::Cpu,
-    )
-    .unwrap();
+    let mut trainer =
+        Trainer::new(config(0), &MethodConfig::Standard, data.data(), DeviceName::Cpu).unwrap();
     trainer.run(&mut (), None).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("model.safetensors");
@@ -29,10 +24,7 @@ fn saved() -> (tempfile::TempDir, std::path::PathBuf, ModelSpec, Model) {
 
 /// The spec for bytes that somebody else wrote.
 fn claimed(spec: &ModelSpec, bytes: &[u8]) -> ModelSpec {
-    ModelSpec {
-        digest: blake3::hash(bytes).to_hex().to_string(),
-        ..spec.clone()
-    }
+    ModelSpec { digest: blake3::hash(bytes).to_hex().to_string(), ..spec.clone() }
 }
 
 #[test]
@@ -48,13 +40,7 @@ fn a_loaded_model_predicts_the_same_and_the_spec_survives_json() {
     );
     let labels = loaded.predict(&data.rows, &rows).unwrap().labels();
     assert_eq!(labels.len(), 1_500);
-    assert_eq!(
-        loaded
-            .losses(&data.rows, &data.targets, &rows)
-            .unwrap()
-            .len(),
-        1_500
-    );
+    assert_eq!(loaded.losses(&data.rows, &data.targets, &rows).unwrap().len(), 1_500);
 }
 
 #[test]
@@ -90,56 +76,26 @@ fn bits_flipped_under_a_matching_digest_never_panic() {
 fn descriptions_that_do_not_fit_are_refused() {
     let (_dir, path, spec, model) = saved();
     let with = |hidden: Vec<usize>, outputs| {
-        let mlp = MlpConfig {
-            inputs: 2,
-            hidden,
-            outputs,
-            dropout: 0.0,
-            clip: None,
-        };
-        let spec = ModelSpec {
-            architecture: Architecture::Mlp(mlp),
-            ..spec.clone()
-        };
+        let mlp = MlpConfig { inputs: 2, hidden, outputs, dropout: 0.0, clip: None };
+        let spec = ModelSpec { architecture: Architecture::Mlp(mlp), ..spec.clone() };
         Model::load(&path, spec, DeviceName::Cpu).err().unwrap()
     };
     assert!(matches!(with(vec![16], 2), ModelError::Parameters(_)));
     assert!(matches!(with(vec![16, 17], 2), ModelError::Parameters(_)));
     assert!(matches!(with(vec![16, 16], 3), ModelError::Outputs { .. }));
-    assert!(matches!(
-        with(vec![1 << 20, 1 << 20], 2),
-        ModelError::Architecture(_)
-    ));
+    assert!(matches!(with(vec![1 << 20, 1 << 20], 2), ModelError::Architecture(_)));
     // Large but allowed: refused by its shapes before it is built.
     assert!(matches!(with(vec![1 << 20], 2), ModelError::Parameters(_)));
-    let other = ModelSpec {
-        format: 2,
-        ..spec.clone()
-    };
-    assert!(matches!(
-        Model::load(&path, other, DeviceName::Cpu),
-        Err(ModelError::Format(2))
-    ));
+    let other = ModelSpec { format: 2, ..spec.clone() };
+    assert!(matches!(Model::load(&path, other, DeviceName::Cpu), Err(ModelError::Format(2))));
     assert!(serde_json::from_str::<ModelSpec>("{\"format\": 1}").is_err());
     assert!(matches!(spec.task, Task::Classification { classes: 2 }));
 
     let wide = lapwing_train::Matrix::new(vec![0.0; 6], 3).unwrap();
-    assert!(matches!(
-        model.predict(&wide, &[0]),
-        Err(ModelError::Width {
-            found: 3,
-            expected: 2
-        })
-    ));
-    let unseen = Targets::Classes {
-        labels: vec![0, 5],
-        classes: 6,
-    };
+    assert!(matches!(model.predict(&wide, &[0]), Err(ModelError::Width { found: 3, expected: 2 })));
+    let unseen = Targets::Classes { labels: vec![0, 5], classes: 6 };
     let narrow = lapwing_train::Matrix::new(vec![0.0; 4], 2).unwrap();
-    assert!(matches!(
-        model.losses(&narrow, &unseen, &[0, 1]),
-        Err(ModelError::Data(_))
-    ));
+    assert!(matches!(model.losses(&narrow, &unseen, &[0, 1]), Err(ModelError::Data(_))));
 }
 
 #[test]

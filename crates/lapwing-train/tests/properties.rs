@@ -27,10 +27,7 @@ fn predictions(model: &Model, rows: &Matrix) -> Vec<f32> {
 
 fn far(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| (a - b).abs())
-        .fold(0.0, f32::max)
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 fn bytes(model: &Model) -> Vec<u8> {
@@ -43,10 +40,7 @@ fn bytes(model: &Model) -> Vec<u8> {
 fn full_batch(rows: usize, learning_rate: f64) -> TrainConfig {
     TrainConfig {
         dropout: 0.0,
-        optimiser: OptimiserConfig::Sgd {
-            momentum: 0.9,
-            weight_decay: 0.0,
-        },
+        optimiser: OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 0.0 },
         schedule: Schedule::Constant { learning_rate },
         batch_size: rows,
         epochs: 60,
@@ -56,106 +50,53 @@ fn full_batch(rows: usize, learning_rate: f64) -> TrainConfig {
 }
 
 fn blocking(source: u32) -> MethodConfig {
-    let rule = LapConfig {
-        leniency: f64::INFINITY,
-        ..LapConfig::default()
-    };
-    MethodConfig::Lap {
-        rule,
-        guards: Guards {
-            blocked: [source].into(),
-            ..Guards::default()
-        },
-    }
+    let rule = LapConfig { leniency: f64::INFINITY, ..LapConfig::default() };
+    MethodConfig::Lap { rule, guards: Guards { blocked: [source].into(), ..Guards::default() } }
 }
 
 #[test]
 fn weight_zero_is_the_same_as_the_rows_removed() {
     let all = moons(50, &[0.0, 0.1, 1.0], 5);
-    let kept: Vec<u32> = all
-        .train
-        .iter()
-        .copied()
-        .filter(|&row| all.sources[row as usize] != 2)
-        .collect();
+    let kept: Vec<u32> =
+        all.train.iter().copied().filter(|&row| all.sources[row as usize] != 2).collect();
     let rate = 0.1;
-    let zero = train(
-        Data {
-            valid: &[],
-            ..all.data()
-        },
-        full_batch(all.train.len(), rate),
-        &blocking(2),
-    );
+    let zero =
+        train(Data { valid: &[], ..all.data() }, full_batch(all.train.len(), rate), &blocking(2));
     // The loss is a mean over the batch, rows of weight zero included: without them the step is larger by their share.
     let share = kept.len() as f64 / all.train.len() as f64;
-    let removed = Data {
-        train: &kept,
-        valid: &[],
-        ..all.data()
-    };
-    let removed = train(
-        removed,
-        full_batch(kept.len(), rate * share),
-        &MethodConfig::Standard,
-    );
+    let removed = Data { train: &kept, valid: &[], ..all.data() };
+    let removed = train(removed, full_batch(kept.len(), rate * share), &MethodConfig::Standard);
     let with = train(
-        Data {
-            valid: &[],
-            ..all.data()
-        },
+        Data { valid: &[], ..all.data() },
         full_batch(all.train.len(), rate),
         &MethodConfig::Standard,
     );
     let [zero, removed, with] = [zero, removed, with].map(|model| predictions(&model, &all.rows));
     assert!(far(&zero, &removed) < 1e-4, "{}", far(&zero, &removed));
-    assert!(
-        far(&zero, &with) > 0.05,
-        "the flipped source matters: {}",
-        far(&zero, &with)
-    );
+    assert!(far(&zero, &with) > 0.05, "the flipped source matters: {}", far(&zero, &with));
 }
 
 #[test]
 fn the_order_of_rows_within_a_batch_does_not_matter() {
     let data = moons(50, &[0.0, 0.1, 1.0], 5);
     let backwards: Vec<u32> = data.train.iter().rev().copied().collect();
-    let one = train(
-        data.data(),
-        full_batch(data.train.len(), 0.1),
-        &MethodConfig::Standard,
-    );
+    let one = train(data.data(), full_batch(data.train.len(), 0.1), &MethodConfig::Standard);
     let two = train(
-        Data {
-            train: &backwards,
-            ..data.data()
-        },
+        Data { train: &backwards, ..data.data() },
         full_batch(data.train.len(), 0.1),
         &MethodConfig::Standard,
     );
-    assert!(
-        far(
-            &predictions(&one, &data.rows),
-            &predictions(&two, &data.rows)
-        ) < 1e-4
-    );
+    assert!(far(&predictions(&one, &data.rows), &predictions(&two, &data.rows)) < 1e-4);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_with_any_number_of_threads_and_another_seed_does_not() {
     // Large enough that matrix products are split over threads.
     let data = moons(400, &[0.0, 0.0, 1.0], 5);
-    let settings = |seed| TrainConfig {
-        hidden: vec![256, 256],
-        batch_size: 512,
-        epochs: 3,
-        ..config(seed)
-    };
+    let settings =
+        |seed| TrainConfig { hidden: vec![256, 256], batch_size: 512, epochs: 3, ..config(seed) };
     let run = |threads, seed| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| bytes(&train(data.data(), settings(seed), &MethodConfig::Standard)))
     };
     let one = run(1, 0);
@@ -171,12 +112,7 @@ fn poisoned() -> (Moons, Matrix) {
     let all: Vec<u32> = (0..data.rows.len() as u32).collect();
     let mut values = vec![0.0; data.rows.len() * 2];
     data.rows.gather(&all, &mut values);
-    for (row, bad) in [
-        (3, f32::NAN),
-        (70, f32::INFINITY),
-        (71, f32::NEG_INFINITY),
-        (131, 3e38),
-    ] {
+    for (row, bad) in [(3, f32::NAN), (70, f32::INFINITY), (71, f32::NEG_INFINITY), (131, 3e38)] {
         values[2 * row] = bad;
     }
     (data, Matrix::new(values, 2).unwrap())
@@ -194,21 +130,11 @@ impl Observer for Count {
 #[test]
 fn rows_whose_loss_is_not_finite_are_counted_and_poison_nothing() {
     let (data, rows) = poisoned();
-    let lap = MethodConfig::Lap {
-        rule: LapConfig::default(),
-        guards: Guards::default(),
-    };
+    let lap = MethodConfig::Lap { rule: LapConfig::default(), guards: Guards::default() };
     for method in [MethodConfig::Standard, lap] {
-        let mut trainer = Trainer::new(
-            config(0),
-            &method,
-            Data {
-                rows: &rows,
-                ..data.data()
-            },
-            DeviceName::Cpu,
-        )
-        .unwrap();
+        let mut trainer =
+            Trainer::new(config(0), &method, Data { rows: &rows, ..data.data() }, DeviceName::Cpu)
+                .unwrap();
         let mut count = Count::default();
         trainer.run(&mut count, None).unwrap();
         // Rows 3, 71 and 131 train (those divisible by five validate), in each of six epochs; 3e38 may still be finite.
@@ -223,26 +149,18 @@ fn rows_whose_loss_is_not_finite_are_counted_and_poison_nothing() {
 #[test]
 fn parameters_that_become_infinite_are_a_clear_error() {
     let data = moons(60, &[0.0], 5);
-    let Targets::Classes { labels, .. } = &data.targets else {
-        unreachable!()
-    };
+    let Targets::Classes { labels, .. } = &data.targets else { unreachable!() };
     let targets = Targets::Values(labels.iter().map(|&label| label as f32).collect());
     let settings = TrainConfig {
         loss: Loss::SquaredError,
-        optimiser: OptimiserConfig::Sgd {
-            momentum: 0.0,
-            weight_decay: 0.0,
-        },
+        optimiser: OptimiserConfig::Sgd { momentum: 0.0, weight_decay: 0.0 },
         schedule: Schedule::Constant { learning_rate: 1e6 },
         ..config(0)
     };
     let mut trainer = Trainer::new(
         settings,
         &MethodConfig::Standard,
-        Data {
-            targets: &targets,
-            ..data.data()
-        },
+        Data { targets: &targets, ..data.data() },
         DeviceName::Cpu,
     )
     .unwrap();
@@ -255,54 +173,25 @@ fn parameters_that_become_infinite_are_a_clear_error() {
 fn settings_out_of_range_are_refused_by_name() {
     let data = moons(20, &[0.0], 5);
     let refused = |settings: TrainConfig| {
-        let error = Trainer::new(
-            settings,
-            &MethodConfig::Standard,
-            data.data(),
-            DeviceName::Cpu,
-        )
-        .err()
-        .unwrap();
+        let error = Trainer::new(settings, &MethodConfig::Standard, data.data(), DeviceName::Cpu)
+            .err()
+            .unwrap();
         error.to_string()
     };
+    assert!(refused(TrainConfig { batch_size: 0, ..config(0) }).contains("batch size"));
     assert!(
-        refused(TrainConfig {
-            batch_size: 0,
-            ..config(0)
-        })
-        .contains("batch size")
+        refused(TrainConfig { loss: Loss::SquaredError, ..config(0) }).contains("cross-entropy")
     );
+    assert!(refused(TrainConfig { dropout: 1.0, ..config(0) }).contains("dropout"));
     assert!(
         refused(TrainConfig {
-            loss: Loss::SquaredError,
-            ..config(0)
-        })
-        .contains("cross-entropy")
-    );
-    assert!(
-        refused(TrainConfig {
-            dropout: 1.0,
-            ..config(0)
-        })
-        .contains("dropout")
-    );
-    assert!(
-        refused(TrainConfig {
-            schedule: Schedule::Constant {
-                learning_rate: f64::NAN
-            },
+            schedule: Schedule::Constant { learning_rate: f64::NAN },
             ..config(0)
         })
         .contains("rate")
     );
     let adam = OptimiserConfig::Adam { weight_decay: -1.0 };
-    assert!(
-        refused(TrainConfig {
-            optimiser: adam,
-            ..config(0)
-        })
-        .contains("decay")
-    );
+    assert!(refused(TrainConfig { optimiser: adam, ..config(0) }).contains("decay"));
 }
 
 #[test]
@@ -311,43 +200,19 @@ fn regression_predicts_in_the_units_of_the_target() {
     let all: Vec<u32> = (0..data.rows.len() as u32).collect();
     let mut features = vec![0.0; data.rows.len() * 2];
     data.rows.gather(&all, &mut features);
-    let values: Vec<f32> = features
-        .chunks_exact(2)
-        .map(|row| 5_000.0 + 300.0 * row[0] - 100.0 * row[1])
-        .collect();
+    let values: Vec<f32> =
+        features.chunks_exact(2).map(|row| 5_000.0 + 300.0 * row[0] - 100.0 * row[1]).collect();
     let targets = Targets::Values(values.clone());
     for loss in [Loss::SquaredError, Loss::Huber { delta: 1.0 }] {
-        let settings = TrainConfig {
-            loss,
-            dropout: 0.0,
-            epochs: 40,
-            patience: 40,
-            ..config(0)
-        };
-        let model = train(
-            Data {
-                targets: &targets,
-                ..data.data()
-            },
-            settings,
-            &MethodConfig::Standard,
-        );
+        let settings = TrainConfig { loss, dropout: 0.0, epochs: 40, patience: 40, ..config(0) };
+        let model =
+            train(Data { targets: &targets, ..data.data() }, settings, &MethodConfig::Standard);
         let found = predictions(&model, &data.rows);
-        let error = found
-            .iter()
-            .zip(&values)
-            .map(|(a, b)| (a - b).abs())
-            .sum::<f32>()
+        let error = found.iter().zip(&values).map(|(a, b)| (a - b).abs()).sum::<f32>()
             / values.len() as f32;
-        assert!(
-            error < 20.0,
-            "mean error {error} of a standard deviation of about 250"
-        );
+        assert!(error < 20.0, "mean error {error} of a standard deviation of about 250");
         let losses = model.losses(&data.rows, &targets, &all).unwrap();
-        assert!(
-            losses.iter().all(|loss| *loss < 0.5),
-            "losses are in standard deviations"
-        );
+        assert!(losses.iter().all(|loss| *loss < 0.5), "losses are in standard deviations");
     }
 }
 
@@ -357,30 +222,19 @@ fn the_best_epoch_is_kept_and_patience_ends_the_run() {
     let settings = TrainConfig {
         hidden: vec![64, 64],
         dropout: 0.0,
-        schedule: Schedule::Constant {
-            learning_rate: 0.02,
-        },
+        schedule: Schedule::Constant { learning_rate: 0.02 },
         epochs: 400,
         patience: 12,
         ..config(0)
     };
-    let mut trainer = Trainer::new(
-        settings,
-        &MethodConfig::Standard,
-        data.data(),
-        DeviceName::Cpu,
-    )
-    .unwrap();
+    let mut trainer =
+        Trainer::new(settings, &MethodConfig::Standard, data.data(), DeviceName::Cpu).unwrap();
     trainer.run(&mut (), None).unwrap();
     let history = trainer.history();
     assert!(history.len() < 400, "it stopped early");
     let best = history.iter().rposition(|epoch| epoch.best).unwrap();
     assert_eq!(history.len() - 1 - best, 12);
-    let losses = trainer
-        .model()
-        .unwrap()
-        .losses(&data.rows, &data.targets, &data.valid)
-        .unwrap();
+    let losses = trainer.model().unwrap().losses(&data.rows, &data.targets, &data.valid).unwrap();
     let mean = losses.iter().map(|&loss| f64::from(loss)).sum::<f64>() / losses.len() as f64;
     assert!(
         (mean - history[best].valid_loss.unwrap()).abs() < 1e-6,

@@ -48,15 +48,8 @@ fn data() -> Moons {
 }
 
 fn lap() -> MethodConfig {
-    let rule = LapConfig {
-        history_length: 5,
-        depression_strength: 8.0,
-        ..LapConfig::default()
-    };
-    MethodConfig::Lap {
-        rule,
-        guards: Guards::default(),
-    }
+    let rule = LapConfig { history_length: 5, depression_strength: 8.0, ..LapConfig::default() };
+    MethodConfig::Lap { rule, guards: Guards::default() }
 }
 
 fn trainer<'a>(data: &'a Moons, config: TrainConfig) -> Trainer<'a> {
@@ -68,11 +61,7 @@ fn ending(trainer: &Trainer<'_>, diary: &Diary) -> (Vec<u8>, Vec<Epoch>, String)
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("model.safetensors");
     trainer.model().unwrap().save(&path).unwrap();
-    (
-        std::fs::read(path).unwrap(),
-        trainer.history().to_vec(),
-        diary.text.clone(),
-    )
+    (std::fs::read(path).unwrap(), trainer.history().to_vec(), diary.text.clone())
 }
 
 fn uninterrupted(data: &Moons) -> (Vec<u8>, Vec<Epoch>, String) {
@@ -89,13 +78,7 @@ fn session(
     dir: &CheckpointDir,
     stop: Option<u64>,
 ) -> (Finish, Resumed, (Vec<u8>, Vec<Epoch>, String)) {
-    let (mut trainer, mut diary) = (
-        trainer(data, config(3)),
-        Diary {
-            stop,
-            ..Diary::default()
-        },
-    );
+    let (mut trainer, mut diary) = (trainer(data, config(3)), Diary { stop, ..Diary::default() });
     let resumed = trainer.resume(dir, &mut diary).unwrap();
     let finish = trainer.run(&mut diary, Some((dir, NEVER))).unwrap();
     (finish, resumed, ending(&trainer, &diary))
@@ -112,10 +95,7 @@ fn stopped_at_any_step_and_resumed_it_ends_in_the_same_bytes() {
         assert_eq!(session(&data, &dir, Some(stop)).0, Finish::Interrupted);
         let (finish, resumed, end) = session(&data, &dir, None);
         assert_eq!(finish, Finish::Done);
-        assert!(
-            matches!(resumed, Resumed::At { step } if step == stop + 1),
-            "{resumed:?}"
-        );
+        assert!(matches!(resumed, Resumed::At { step } if step == stop + 1), "{resumed:?}");
         assert!(end == expected, "stopped at step {stop}");
     }
 }
@@ -137,10 +117,7 @@ fn writing_checkpoints_changes_nothing_and_a_finished_run_stays_finished() {
     let dir = tempfile::tempdir().unwrap();
     let dir = CheckpointDir::new(dir.path());
     let (mut one, mut diary) = (trainer(&data, config(3)), Diary::default());
-    assert!(matches!(
-        one.resume(&dir, &mut diary).unwrap(),
-        Resumed::Fresh
-    ));
+    assert!(matches!(one.resume(&dir, &mut diary).unwrap(), Resumed::Fresh));
     one.run(&mut diary, Some((&dir, Duration::ZERO))).unwrap();
     assert!(ending(&one, &diary) == uninterrupted(&data));
     let (finish, resumed, end) = session(&data, &dir, None);
@@ -164,9 +141,7 @@ fn a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so() {
     let dir = CheckpointDir::new(&whole);
     session(&data, &dir, Some(8));
     session(&data, &dir, Some(14));
-    let length = std::fs::metadata(whole.join("checkpoint.safetensors"))
-        .unwrap()
-        .len() as usize;
+    let length = std::fs::metadata(whole.join("checkpoint.safetensors")).unwrap().len() as usize;
     // Bytes all over the file (lengths, JSON, numbers, checksum), and truncations.
     for case in 0..40 {
         let copy = root.path().join(format!("copy{case}"));
@@ -184,29 +159,16 @@ fn a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so() {
         });
         let mut diary = Diary::default();
         let mut again = trainer(&data, config(3));
-        let resumed = again
-            .resume(&CheckpointDir::new(&copy), &mut diary)
-            .unwrap();
+        let resumed = again.resume(&CheckpointDir::new(&copy), &mut diary).unwrap();
         match resumed {
             Resumed::Fallback { step: 9, damaged } => {
-                assert!(
-                    damaged.to_string().contains("checkpoint.safetensors"),
-                    "{damaged}"
-                );
+                assert!(damaged.to_string().contains("checkpoint.safetensors"), "{damaged}");
             }
             other => panic!("case {case}: {other:?}"),
         }
-        assert!(
-            copy.join("checkpoint.damaged.safetensors").exists(),
-            "nothing is thrown away"
-        );
+        assert!(copy.join("checkpoint.damaged.safetensors").exists(), "nothing is thrown away");
         if case < 2 {
-            again
-                .run(
-                    &mut diary,
-                    Some((&CheckpointDir::new(&copy), Duration::ZERO)),
-                )
-                .unwrap();
+            again.run(&mut diary, Some((&CheckpointDir::new(&copy), Duration::ZERO))).unwrap();
             assert!(ending(&again, &diary) == expected, "case {case}");
         }
     }
@@ -249,25 +211,10 @@ fn a_checkpoint_of_another_run_is_refused() {
     let refused =
         |mut other: Trainer<'_>| matches!(other.resume(&dir, &mut ()), Err(TrainError::OtherRun));
     assert!(refused(trainer(&data, config(4))));
-    assert!(refused(trainer(
-        &data,
-        TrainConfig {
-            batch_size: 16,
-            ..config(3)
-        }
-    )));
-    assert!(refused(trainer(
-        &moons(60, &[0.0, 0.0, 0.1, 1.0], 8),
-        config(3)
-    )));
+    assert!(refused(trainer(&data, TrainConfig { batch_size: 16, ..config(3) })));
+    assert!(refused(trainer(&moons(60, &[0.0, 0.0, 0.1, 1.0], 8), config(3))));
     assert!(refused(
-        Trainer::new(
-            config(3),
-            &MethodConfig::Standard,
-            data.data(),
-            DeviceName::Cpu
-        )
-        .unwrap()
+        Trainer::new(config(3), &MethodConfig::Standard, data.data(), DeviceName::Cpu).unwrap()
     ));
     assert!(!refused(trainer(&data, config(3))));
 }

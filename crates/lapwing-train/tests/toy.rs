@@ -10,18 +10,8 @@ use moons::{Moons, config, moons};
 
 fn accuracy(trainer: &Trainer<'_>, test: &Moons) -> f64 {
     let rows: Vec<u32> = (0..test.clean.len() as u32).collect();
-    let found = trainer
-        .model()
-        .unwrap()
-        .predict(&test.rows, &rows)
-        .unwrap()
-        .labels();
-    found
-        .iter()
-        .zip(&test.clean)
-        .filter(|(a, b)| a == b)
-        .count() as f64
-        / rows.len() as f64
+    let found = trainer.model().unwrap().predict(&test.rows, &rows).unwrap().labels();
+    found.iter().zip(&test.clean).filter(|(a, b)| a == b).count() as f64 / rows.len() as f64
 }
 
 #[test]
@@ -37,31 +27,19 @@ fn with_a_flipped_source_lap_ends_with_higher_clean_accuracy_and_names_it() {
             patience: 80,
             ..config(seed)
         };
-        let mut standard = Trainer::new(
-            settings.clone(),
-            &MethodConfig::Standard,
-            data.data(),
-            DeviceName::Cpu,
-        )
-        .unwrap();
+        let mut standard =
+            Trainer::new(settings.clone(), &MethodConfig::Standard, data.data(), DeviceName::Cpu)
+                .unwrap();
         standard.run(&mut (), None).unwrap();
         let rule = LapConfig {
             depression_strength: auto_strength(standard.steps()),
             ..LapConfig::default()
         };
-        let lap = MethodConfig::Lap {
-            rule,
-            guards: Guards::default(),
-        };
+        let lap = MethodConfig::Lap { rule, guards: Guards::default() };
         let mut lap = Trainer::new(settings, &lap, data.data(), DeviceName::Cpu).unwrap();
         lap.run(&mut (), None).unwrap();
         let weight = |source| lap.method().standing(source).weight;
-        assert!(
-            weight(4) < 0.05 && weight(3) < 0.5,
-            "seed {seed}: {} {}",
-            weight(4),
-            weight(3)
-        );
+        assert!(weight(4) < 0.05 && weight(3) < 0.5, "seed {seed}: {} {}", weight(4), weight(3));
         assert!(weight(0) > 0.9, "seed {seed}: {}", weight(0));
         let (with, without) = (accuracy(&lap, &test), accuracy(&standard, &test));
         assert!(with > 0.95, "seed {seed}: {with}");

@@ -37,11 +37,7 @@ pub(crate) fn moons(per_source: usize, flipped: &[f32], seed: u64) -> Moons {
             let mut noise = || 0.25 * (0..3).map(|_| unit(&mut generator) - 0.5).sum::<f32>();
             values.extend([x + noise() - 0.5, y + noise() - 0.25]);
             clean.push(label);
-            labels.push(if unit(&mut generator) < share {
-                1 - label
-            } else {
-                label
-            });
+            labels.push(if unit(&mut generator) < share { 1 - label } else { label });
             sources.push(source as u32);
         }
     }
@@ -76,9 +72,7 @@ pub(crate) fn config(seed: u64) -> TrainConfig {
         clip: Some(3.0),
         loss: Loss::CrossEntropy,
         optimiser: OptimiserConfig::Adam { weight_decay: 1e-5 },
-        schedule: Schedule::Cosine {
-            learning_rate: 5e-3,
-        },
+        schedule: Schedule::Cosine { learning_rate: 5e-3 },
         batch_size: 32,
         epochs: 6,
         patience: 6,

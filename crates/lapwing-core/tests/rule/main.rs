@@ -1,0 +1,8 @@
+//! The rule against the authors' traces, against a slow oracle, and over a million steps.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod drift;
+mod golden;
+mod oracle;
+mod properties;

@@ -1,0 +1,167 @@
+//! Rows of a table as vectors, written batch by batch.
+
+use crate::encoder::Encoding;
+use crate::error::DataError;
+use crate::schema::ColumnSchema;
+use crate::table::{Column, MISSING, Table, Values};
+
+/// Largest standardised value.
+const LIMIT: f64 = 10.0;
+/// In place of a feature: the value says nothing.
+const NEUTRAL: u32 = u32::MAX;
+
+/// The rows of a table as seen through an encoder.
+#[derive(Debug)]
+pub struct EncodedRows<'a> {
+    columns: Vec<Bound<'a>>,
+    width: usize,
+    len: usize,
+}
+
+#[derive(Debug)]
+enum Bound<'a> {
+    Number { values: &'a [f32], shift: f64, factor: f64, low: f64, high: f64, indicator: bool },
+    Levels { codes: &'a [u32], features: Vec<u32>, other: u32, missing: u32, shares: &'a [f32] },
+}
+
+impl<'a> EncodedRows<'a> {
+    /// Finds the column of every encoding in the table, by name.
+    pub(crate) fn new(
+        encodings: impl Iterator<Item = (&'a ColumnSchema, &'a Encoding)>,
+        table: &'a Table,
+    ) -> Result<Self, DataError> {
+        let mut columns = Vec::new();
+        let mut width = 0;
+        for (schema, encoding) in encodings {
+            let column = table.column(&schema.name).ok_or_else(|| DataError::MissingColumn {
+                path: table.path().to_owned(),
+                column: schema.name.clone(),
+                available: table.columns().iter().map(|column| column.name().to_owned()).collect(),
+            })?;
+            columns.push(Bound::new(encoding, column)?);
+            width += encoding.width();
+        }
+        Ok(Self { columns, width, len: table.len() })
+    }
+
+    /// Rows in the table.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Features per row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Writes the encoding of the rows, one after the other.
+    ///
+    /// # Panics
+    /// When `out` does not hold `rows.len()` × width values, or a row is not in the table.
+    pub fn gather(&self, rows: &[u32], out: &mut [f32]) {
+        assert_eq!(out.len(), rows.len() * self.width, "rows times width");
+        if out.is_empty() {
+            return;
+        }
+        let mut start = 0;
+        for column in &self.columns {
+            start += column.gather(rows, out, self.width, start);
+        }
+    }
+}
+
+impl<'a> Bound<'a> {
+    fn new(encoding: &'a Encoding, column: &'a Column) -> Result<Self, DataError> {
+        match (encoding, column.values()) {
+            (
+                Encoding::Number { scale, low, high, indicator },
+                Values::Numbers { values, storage, .. },
+            ) => {
+                let standardised = |value: &f64| (value - scale.mean) / scale.std;
+                Ok(Self::Number {
+                    values,
+                    shift: storage.offset - scale.mean,
+                    factor: 1.0 / scale.std,
+                    low: low.as_ref().map_or(-LIMIT, standardised).max(-LIMIT),
+                    high: high.as_ref().map_or(LIMIT, standardised).min(LIMIT),
+                    indicator: *indicator,
+                })
+            }
+            (
+                Encoding::Levels { levels, other, missing, shares },
+                Values::Codes { codes, levels: table_levels },
+            ) => {
+                let other_feature = other.then_some(levels.len());
+                let features = table_levels
+                    .iter()
+                    .map(|name| {
+                        levels
+                            .binary_search_by(|level| level.as_str().cmp(name))
+                            .ok()
+                            .or(other_feature)
+                    })
+                    .map(|feature| feature.map_or(NEUTRAL, |feature| feature as u32))
+                    .collect();
+                Ok(Self::Levels {
+                    codes,
+                    features,
+                    other: other_feature.map_or(NEUTRAL, |feature| feature as u32),
+                    missing: if *missing {
+                        (levels.len() + usize::from(*other)) as u32
+                    } else {
+                        NEUTRAL
+                    },
+                    shares,
+                })
+            }
+            _ => Err(DataError::EncoderInvalid(format!(
+                "column {:?} was read as another type than the one it is encoded as",
+                column.name()
+            ))),
+        }
+    }
+
+    /// Writes the features of one column from `start` on and says how many there are.
+    fn gather(&self, rows: &[u32], out: &mut [f32], width: usize, start: usize) -> usize {
+        match self {
+            Self::Number { values, shift, factor, low, high, indicator } => {
+                for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
+                    let value = values[row as usize];
+                    out[start] = if value.is_nan() {
+                        0.0
+                    } else {
+                        ((f64::from(value) + shift) * factor).max(*low).min(*high) as f32
+                    };
+                    if *indicator {
+                        out[start + 1] = f32::from(value.is_nan());
+                    }
+                }
+                1 + usize::from(*indicator)
+            }
+            Self::Levels { codes, features, other, missing, shares } => {
+                if shares.is_empty() {
+                    return 0;
+                }
+                for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
+                    let out = &mut out[start..start + shares.len()];
+                    let feature = match codes[row as usize] {
+                        MISSING => *missing,
+                        code => *features.get(code as usize).unwrap_or(other),
+                    };
+                    if feature == NEUTRAL {
+                        out.copy_from_slice(shares);
+                    } else {
+                        out.fill(0.0);
+                        out[feature as usize] = 1.0;
+                    }
+                }
+                shares.len()
+            }
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Preprocessing that is fitted on training rows and saved with the model.
+//!
+//! Numbers and dates become (x − mean) / std, bounded: values further from the median than three times the 0.1 % or
+//! 99.9 % quantile is are first moved to that fence, so that a few wild values (an average household of 1,243 persons)
+//! do not flatten the rest, and the result is kept within ±10. A missing number becomes 0, the mean; where training rows
+//! had missing values, a second feature says so.
+//!
+//! Levels become one feature each. Levels with few training rows share an "other" feature, which also takes levels that
+//! training never saw; missing values have a feature of their own where training rows had some. A level or a missing
+//! value for which training filled no such feature becomes the training shares of all features of the column, which
+//! says nothing about the row and, like any other value, sums to 1.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::Dataset;
+use crate::encoded_rows::EncodedRows;
+use crate::error::DataError;
+use crate::schema::{Kind, Schema, Task};
+use crate::table::{MISSING, Table, Values};
+use crate::target::Scale;
+
+/// Version of the saved form.
+const VERSION: u32 = 1;
+/// Share of values on either side that sets a fence.
+const FENCE_QUANTILE: f64 = 0.001;
+/// How much further from the median than that quantile the fence is. A normal value is then within 9 standard deviations.
+const FENCE_FACTOR: f64 = 3.0;
+
+/// When a level is frequent enough for a feature of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EncoderConfig {
+    /// Fewest training rows: with fewer, a network learns rows rather than the level.
+    pub min_level_rows: u64,
+    /// Smallest share of training rows, so that a long table does not get hundreds of features that are almost never 1.
+    pub min_level_share: f64,
+    /// Most levels of a column with a feature of their own, the most frequent first.
+    pub max_levels: usize,
+}
+
+impl Default for EncoderConfig {
+    fn default() -> Self {
+        Self { min_level_rows: 5, min_level_share: 0.001, max_levels: 255 }
+    }
+}
+
+/// Turns rows of a table into vectors of a fixed width.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "SavedEncoder")]
+pub struct Encoder {
+    version: u32,
+    schema: Schema,
+    columns: Vec<Encoding>,
+    target: Option<Scale>,
+}
+
+/// An encoder as it stands in a file, not yet trusted.
+#[derive(Deserialize)]
+struct SavedEncoder {
+    version: u32,
+    schema: Schema,
+    columns: Vec<Encoding>,
+    target: Option<Scale>,
+}
+
+/// How one column is encoded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Encoding {
+    Number {
+        scale: Scale,
+        low: Option<f64>,
+        high: Option<f64>,
+        /// Whether a second feature says that the value is missing.
+        indicator: bool,
+    },
+    Levels {
+        levels: Vec<String>,
+        other: bool,
+        missing: bool,
+        /// Share of training rows of every feature.
+        shares: Vec<f32>,
+    },
+}
+
+impl Encoder {
+    /// Fits on the training rows, and on nothing else.
+    pub fn fit(dataset: &Dataset, rows: &[u32], config: &EncoderConfig) -> Self {
+        let columns = dataset
+            .table
+            .columns()
+            .iter()
+            .map(|column| match column.values() {
+                Values::Numbers { values, storage, .. } => fit_number(values, storage.offset, rows),
+                Values::Codes { codes, levels } => {
+                    let names: Vec<&str> = levels.iter().map(AsRef::as_ref).collect();
+                    fit_levels(codes, &names, rows, config)
+                }
+            })
+            .collect();
+        Self {
+            version: VERSION,
+            schema: dataset.schema.clone(),
+            columns,
+            target: dataset.target.scale(rows),
+        }
+    }
+
+    /// The types with which a table has to be read for this encoder.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Mean and standard deviation of the target in the training rows; `None` in classification.
+    pub fn target_scale(&self) -> Option<Scale> {
+        self.target
+    }
+
+    /// Features per row.
+    pub fn width(&self) -> usize {
+        self.columns.iter().map(Encoding::width).sum()
+    }
+
+    /// One name per feature: `age`, `age (missing)`, `colour=red`, `colour=(other)`, `colour=(missing)`.
+    pub fn feature_names(&self) -> Vec<String> {
+        let mut names = Vec::with_capacity(self.width());
+        for (column, encoding) in self.schema.features().zip(&self.columns) {
+            let name = &column.name;
+            match encoding {
+                Encoding::Number { indicator, .. } => {
+                    names.push(name.clone());
+                    names.extend(indicator.then(|| format!("{name} (missing)")));
+                }
+                Encoding::Levels { levels, other, missing, .. } => {
+                    names.extend(levels.iter().map(|level| format!("{name}={level}")));
+                    names.extend(other.then(|| format!("{name}=(other)")));
+                    names.extend(missing.then(|| format!("{name}=(missing)")));
+                }
+            }
+        }
+        names
+    }
+
+    /// Finds the columns of a table and prepares to encode its rows.
+    pub fn bind<'a>(&'a self, table: &'a Table) -> Result<EncodedRows<'a>, DataError> {
+        EncodedRows::new(self.schema.features().zip(&self.columns), table)
+    }
+
+    /// Writes the encoding of the rows, one after the other. For many batches [`bind`](Self::bind) once instead.
+    ///
+    /// # Panics
+    /// As [`EncodedRows::gather`].
+    pub fn encode(&self, table: &Table, rows: &[u32], out: &mut [f32]) -> Result<(), DataError> {
+        self.bind(table)?.gather(rows, out);
+        Ok(())
+    }
+}
+
+fn fit_number(values: &[f32], offset: f64, rows: &[u32]) -> Encoding {
+    let mut present: Vec<f32> =
+        rows.iter().map(|&row| values[row as usize]).filter(|value| !value.is_nan()).collect();
+    let indicator = present.len() < rows.len();
+    let mut quantile = |share: f64| {
+        let last = present.len().checked_sub(1)?;
+        let exact = share * last as f64;
+        // Rounded outwards: in a short column the fences hang on its extremes.
+        let index = if share < 0.5 { exact.floor() } else { exact.ceil() } as usize;
+        Some(f64::from(*present.select_nth_unstable_by(index, f32::total_cmp).1) + offset)
+    };
+    let (low, median, high) =
+        (quantile(FENCE_QUANTILE), quantile(0.5), quantile(1.0 - FENCE_QUANTILE));
+    // Where that quantile is the median itself, the other values are rare but not wild: there is no fence on that side.
+    let fence = |edge: Option<f64>| {
+        let (edge, median) = (edge?, median?);
+        (edge != median).then_some(median + FENCE_FACTOR * (edge - median))
+    };
+    let (low, high) = (fence(low), fence(high));
+    // In the order of the rows, so that rounding does not depend on how the quantiles were found.
+    let fenced =
+        rows.iter().map(|&row| values[row as usize]).filter(|value| !value.is_nan()).map(|value| {
+            (f64::from(value) + offset)
+                .max(low.unwrap_or(f64::NEG_INFINITY))
+                .min(high.unwrap_or(f64::INFINITY))
+        });
+    Encoding::Number { scale: Scale::of(fenced), low, high, indicator }
+}
+
+fn fit_levels(codes: &[u32], names: &[&str], rows: &[u32], config: &EncoderConfig) -> Encoding {
+    let mut counts = vec![0_u64; names.len()];
+    let (mut missing, mut other) = (0_u64, 0_u64);
+    for &row in rows {
+        match codes[row as usize] {
+            MISSING => missing += 1,
+            code => *counts.get_mut(code as usize).unwrap_or(&mut other) += 1,
+        }
+    }
+    let least = config
+        .min_level_rows
+        .max((config.min_level_share * rows.len() as f64).ceil() as u64)
+        .max(1);
+    let mut frequent: Vec<usize> = (0..names.len()).filter(|&code| counts[code] >= least).collect();
+    frequent.sort_by_key(|&code| (std::cmp::Reverse(counts[code]), names[code]));
+    frequent.truncate(config.max_levels);
+    frequent.sort_by_key(|&code| names[code]);
+    other += counts.iter().sum::<u64>() - frequent.iter().map(|&code| counts[code]).sum::<u64>();
+
+    let features = frequent.iter().map(|&code| counts[code]);
+    let features =
+        features.chain((other > 0).then_some(other)).chain((missing > 0).then_some(missing));
+    Encoding::Levels {
+        levels: frequent.iter().map(|&code| names[code].to_owned()).collect(),
+        other: other > 0,
+        missing: missing > 0,
+        shares: features.map(|count| (count as f64 / rows.len() as f64) as f32).collect(),
+    }
+}
+
+impl Encoding {
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            Self::Number { indicator, .. } => 1 + usize::from(*indicator),
+            Self::Levels { levels, other, missing, .. } => {
+                levels.len() + usize::from(*other) + usize::from(*missing)
+            }
+        }
+    }
+
+    fn check(&self, name: &str, kind: Kind) -> Result<(), DataError> {
+        let sound = match self {
+            Self::Number { scale, low, high, .. } => {
+                matches!(kind, Kind::Numeric | Kind::Date)
+                    && is_sound(scale)
+                    && low.is_none_or(f64::is_finite)
+                    && high.is_none_or(f64::is_finite)
+                    && low.zip(*high).is_none_or(|(low, high)| low <= high)
+            }
+            Self::Levels { levels, shares, .. } => {
+                matches!(kind, Kind::Categorical | Kind::Text)
+                    && levels.is_sorted_by(|a, b| a < b)
+                    && shares.len() == self.width()
+                    && shares.iter().all(|share| (0.0..=1.0).contains(share))
+            }
+        };
+        if sound {
+            Ok(())
+        } else {
+            Err(DataError::EncoderInvalid(format!("the encoding of column {name:?}")))
+        }
+    }
+}
+
+fn is_sound(scale: &Scale) -> bool {
+    scale.mean.is_finite() && scale.std.is_finite() && scale.std > 0.0
+}
+
+impl TryFrom<SavedEncoder> for Encoder {
+    type Error = DataError;
+
+    fn try_from(saved: SavedEncoder) -> Result<Self, DataError> {
+        let SavedEncoder { version, schema, columns, target } = saved;
+        let invalid = |what: &str| Err(DataError::EncoderInvalid(what.to_owned()));
+        if version != VERSION {
+            return Err(DataError::EncoderVersion { found: version, expected: VERSION });
+        }
+        let mut names = HashSet::new();
+        if !schema.columns.iter().all(|column| names.insert(column.name.as_str())) {
+            return invalid("two columns have the same name");
+        }
+        let sound = |column: &crate::schema::ColumnSchema| {
+            column.storage.offset.is_finite()
+                && column.storage.unit.is_finite()
+                && column.storage.unit > 0.0
+        };
+        if !schema.columns.iter().all(sound) {
+            return invalid("a column has an offset or unit that is no number");
+        }
+        if schema.features().count() != columns.len() || columns.is_empty() {
+            return invalid("there is not one encoding for every feature column");
+        }
+        for (column, encoding) in schema.features().zip(&columns) {
+            encoding.check(&column.name, column.kind)?;
+        }
+        let fits = match schema.task {
+            Task::Classification => target.is_none() && schema.classes.len() > 1,
+            Task::Regression => target.as_ref().is_some_and(is_sound) && schema.classes.is_empty(),
+        };
+        if !fits {
+            return invalid("classes or scale of the target do not fit the task");
+        }
+        Ok(Self { version, schema, columns, target })
+    }
+}

@@ -1,0 +1,330 @@
+//! What can be wrong with a table, and where.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::dataset::Dropped;
+use crate::schema::Kind;
+
+/// A record of a file: by line in text, by data row in Parquet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// Line on which the record starts, counted from 1; Parquet has none.
+    pub line: Option<u64>,
+    /// Data row, counted from 1 after the header.
+    pub row: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}, line {line}", self.path.display()),
+            None => write!(f, "{}, row {}", self.path.display(), self.row),
+        }
+    }
+}
+
+/// Everything that can go wrong between a file and its encoded rows.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// The file could not be opened.
+    #[error("cannot open {}: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file could not be read to its end.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The rewritten table could not be written.
+    #[error("cannot write the rewritten table: {0}")]
+    Write(#[source] io::Error),
+    /// The file ends in the middle of its compressed stream or of its Parquet structure.
+    #[error("{} is cut short: the {format} data ends before it is complete", path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// `gzip`, `zstd` or `Parquet`.
+        format: &'static str,
+    },
+    /// The file is not valid in its own format.
+    #[error("{} is not valid {format}: {message}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// `gzip`, `zstd`, `CSV` or `Parquet`.
+        format: &'static str,
+        /// What the decoder said.
+        message: String,
+    },
+    /// The file holds nothing at all.
+    #[error("{} is empty: expected a header line with column names", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file holds a header and no data.
+    #[error("{} has a header but no data rows", path.display())]
+    HeaderOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A column that was named is not in the file.
+    #[error("{} has no column {column:?}; its columns are {}", path.display(), listed(available))]
+    MissingColumn {
+        /// The file.
+        path: PathBuf,
+        /// The name that was looked for.
+        column: String,
+        /// The names that are there.
+        available: Vec<String>,
+    },
+    /// Two columns have the same name.
+    #[error("{}: columns {first} and {second} are both called {column:?}", path.display())]
+    DuplicateColumn {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        column: String,
+        /// Position of the first, from 1.
+        first: usize,
+        /// Position of the second, from 1.
+        second: usize,
+    },
+    /// A record has more or fewer fields than the header.
+    #[error("{}, line {line}: expected {expected} fields, found {found}", path.display())]
+    Ragged {
+        /// The file.
+        path: PathBuf,
+        /// Line on which the record starts.
+        line: u64,
+        /// Fields in the header.
+        expected: u64,
+        /// Fields in the record.
+        found: u64,
+    },
+    /// A record is not UTF-8.
+    #[error("{}, line {line}, column {column:?}: not UTF-8; save the file as UTF-8", path.display())]
+    InvalidUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// Line on which the record starts.
+        line: u64,
+        /// Name of the column, or its position where the header itself is not UTF-8.
+        column: String,
+    },
+    /// A quoted field never ends.
+    #[error("{}, line {line}: the quote opened here is never closed", path.display())]
+    UnclosedQuote {
+        /// The file.
+        path: PathBuf,
+        /// Line on which the quote opens.
+        line: u64,
+    },
+    /// Text follows the closing quote of a field: usually an earlier quote was not closed.
+    #[error(
+        "{}, line {line}: text follows the closing quote of the field opened on line {opened}; \
+         a quote inside a quoted field is written twice",
+        path.display()
+    )]
+    TextAfterQuote {
+        /// The file.
+        path: PathBuf,
+        /// Line of the text.
+        line: u64,
+        /// Line on which the quote opens.
+        opened: u64,
+    },
+    /// A record is longer than any sane one: usually a quote that is never closed.
+    #[error("{}, line {line}: the record that starts here is longer than {limit} bytes", path.display())]
+    RecordTooLong {
+        /// The file.
+        path: PathBuf,
+        /// Line on which the record starts.
+        line: u64,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// More columns than are supported.
+    #[error("{}, line {line}: more than {limit} columns", path.display())]
+    TooManyColumns {
+        /// The file.
+        path: PathBuf,
+        /// Line on which the record starts.
+        line: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// More rows than a 32-bit row index can address.
+    #[error("{} has more than {limit} rows", path.display())]
+    TooManyRows {
+        /// The file.
+        path: PathBuf,
+        /// The limit.
+        limit: u64,
+    },
+    /// The file was not the same on the second reading.
+    #[error("{} changed while it was being read", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A value does not have the type of its column.
+    #[error("{place}, column {column:?}: expected {expected}, found {value:?}")]
+    WrongType {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What the column holds.
+        expected: Kind,
+        /// The value found, shortened.
+        value: String,
+    },
+    /// A value in a log of losses is not what its column must hold.
+    #[error("{place}, column {column:?}: expected {expected}, found {value:?}")]
+    WrongLogValue {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What the column must hold.
+        expected: &'static str,
+        /// The value found, shortened.
+        value: String,
+    },
+    /// The steps of a log must not fall.
+    #[error(
+        "{place}, column {column:?}: step {step} comes after step {previous}; sort the log by step"
+    )]
+    StepBackwards {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// The step found.
+        step: i64,
+        /// The step before it.
+        previous: i64,
+    },
+    /// A Parquet column of a nested or binary type is needed as a value.
+    #[error("{}, column {column:?}: values of type {found} cannot be used", path.display())]
+    UnsupportedColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// The type found.
+        found: String,
+    },
+    /// One column was given two roles that exclude each other.
+    #[error("column {column:?} cannot be both {first} and {second}")]
+    RoleConflict {
+        /// The column.
+        column: String,
+        /// One role.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// The target has one value only: there is nothing to learn.
+    #[error("{}: the target {column:?} has one class only, {class:?}", path.display())]
+    OneClass {
+        /// The file.
+        path: PathBuf,
+        /// The target column.
+        column: String,
+        /// Its only value.
+        class: String,
+    },
+    /// No column is left to learn from.
+    #[error("{}: no usable feature column is left ({})", path.display(), listed(ignored))]
+    NoFeatures {
+        /// The file.
+        path: PathBuf,
+        /// The ignored columns with their reasons.
+        ignored: Vec<String>,
+    },
+    /// Every row was dropped.
+    #[error("{}: every row was dropped ({dropped})", path.display())]
+    AllRowsDropped {
+        /// The file.
+        path: PathBuf,
+        /// How many for which reason.
+        dropped: Dropped,
+    },
+    /// Parquet files are not rewritten row by row.
+    #[error("{} is Parquet, which cannot be rewritten row by row; convert it to CSV first", path.display())]
+    CannotRewrite {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Fractions of a split that make no sense.
+    #[error(
+        "validation {validation} and test {test} must each be in [0, 1) and leave rows for training"
+    )]
+    BadFractions {
+        /// Share of rows for validation.
+        validation: f64,
+        /// Share of rows for test.
+        test: f64,
+    },
+    /// A saved encoder was written by another version.
+    #[error("the saved preprocessing has version {found}; this program reads version {expected}")]
+    EncoderVersion {
+        /// The version in the file.
+        found: u32,
+        /// The version expected.
+        expected: u32,
+    },
+    /// A saved encoder contradicts itself.
+    #[error("the saved preprocessing is not valid: {0}")]
+    EncoderInvalid(String),
+}
+
+/// The first few names, so that a wide table does not flood a message.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let mut text =
+        names.iter().take(SHOWN).map(|name| shortened(name)).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}
+
+/// A value cut to a length that fits into a message.
+pub(crate) fn shortened(value: &str) -> String {
+    const KEPT: usize = 60;
+    match value.char_indices().nth(KEPT) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
+impl DataError {
+    /// Tells a truncated stream from a damaged one and from a failing disk.
+    pub(crate) fn from_io(path: &Path, format: &'static str, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof => Self::Truncated { path, format },
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other
+                if format != "CSV" =>
+            {
+                Self::Damaged { path, format, message: source.to_string() }
+            }
+            _ => Self::Read { path, source },
+        }
+    }
+}

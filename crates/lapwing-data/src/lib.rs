@@ -1,0 +1,44 @@
+//! From a table file to encoded rows ready for a network.
+//!
+//! ```text
+//! file ─ Dataset::read ─▶ Schema + Table + Target + Sources ─ Split::new ─▶ rows ─ Encoder::fit ─▶ Encoder
+//! new file ─ NewData::read(…, encoder.schema()) ─▶ Table ─ encoder.bind ─▶ EncodedRows ─ gather ─▶ row-major f32
+//! ```
+//!
+//! A table is held once, in columns of four bytes per value; rows are encoded batch by batch as they are asked for.
+
+mod columnar;
+mod dataset;
+mod date;
+mod distinct;
+mod encoded_rows;
+mod encoder;
+mod error;
+mod file;
+mod guard;
+mod log;
+mod new_data;
+mod profile;
+mod rewrite;
+mod schema;
+mod split;
+mod survey;
+mod table;
+mod target;
+mod value;
+
+pub use csv::StringRecord;
+pub use dataset::{Dataset, Dropped, ReadOptions, Sources, Warning};
+pub use distinct::Distinct;
+pub use encoded_rows::EncodedRows;
+pub use encoder::{Encoder, EncoderConfig};
+pub use error::{DataError, Place};
+pub use file::{Compression, TableFile};
+pub use log::{LogColumns, LogRow, LossLog};
+pub use new_data::{NewData, NewDataOptions};
+pub use rewrite::rewrite;
+pub use schema::{ColumnSchema, Kind, Reason, Role, Schema, Task, UnknownKind};
+pub use split::{Split, SplitConfig};
+pub use table::{BEYOND, Column, MAX_LEVELS, MISSING, Table};
+pub use target::{Scale, Target, UNSEEN_CLASS};
+pub use value::MISSING_TOKENS;

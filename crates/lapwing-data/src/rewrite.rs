@@ -1,0 +1,90 @@
+//! Copying a table while changing some of its rows.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use csv::StringRecord;
+use flate2::write::GzEncoder;
+
+use crate::error::DataError;
+use crate::file::{Compression, TableFile};
+
+/// Copies a text table record by record; `edit` sees every record with its data row, counted from 1, and may change it.
+///
+/// The header (names trimmed), the order and the delimiter stay; fields are quoted where they have to be, lines end in a line feed, a
+/// byte order mark is dropped. Returns how many rows were copied. The caller decides where the bytes go and discards them
+/// when this fails.
+pub fn rewrite<E: From<DataError>>(
+    input: impl AsRef<Path>,
+    output: impl Write,
+    compression: Compression,
+    mut edit: impl FnMut(u64, &mut StringRecord) -> Result<(), E>,
+) -> Result<u64, E> {
+    let file = TableFile::open(input)?;
+    let Some(delimiter) = file.delimiter() else {
+        return Err(DataError::CannotRewrite { path: file.path().to_owned() }.into());
+    };
+    let output = Compressor::new(BufWriter::new(output), compression).map_err(DataError::Write)?;
+    let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(output);
+    let write_error = |error: csv::Error| DataError::Write(io::Error::from(error));
+    writer.write_record(file.columns()).map_err(write_error)?;
+    let mut rows = 0;
+    let mut copy = StringRecord::new();
+    file.scan(|record| {
+        if let Some(text) = record.text() {
+            copy.clone_from(text);
+        }
+        edit(record.row, &mut copy)?;
+        writer.write_record(&copy).map_err(write_error)?;
+        rows = record.row;
+        Ok::<(), E>(())
+    })?;
+    let output = writer.into_inner().map_err(|error| DataError::Write(error.into_error()))?;
+    output.finish().map_err(DataError::Write)?;
+    Ok(rows)
+}
+
+/// The three ways in which text is written.
+enum Compressor<W: Write> {
+    None(W),
+    Gzip(GzEncoder<W>),
+    Zstd(zstd::stream::write::Encoder<'static, W>),
+}
+
+impl<W: Write> Compressor<W> {
+    fn new(output: W, compression: Compression) -> io::Result<Self> {
+        Ok(match compression {
+            Compression::None => Self::None(output),
+            // Without name and time in its header the file depends on its content alone.
+            Compression::Gzip => Self::Gzip(GzEncoder::new(output, flate2::Compression::default())),
+            Compression::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(output, 0)?),
+        })
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Self::None(output) => output,
+            Self::Gzip(encoder) => encoder.finish()?,
+            Self::Zstd(encoder) => encoder.finish()?,
+        }
+        .flush()
+    }
+}
+
+impl<W: Write> Write for Compressor<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::None(output) => output.write(buffer),
+            Self::Gzip(encoder) => encoder.write(buffer),
+            Self::Zstd(encoder) => encoder.write(buffer),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::None(output) => output.flush(),
+            Self::Gzip(encoder) => encoder.flush(),
+            Self::Zstd(encoder) => encoder.flush(),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What each column of a table holds and what it is used for.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::distinct::Distinct;
+
+/// What the values of a column are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Numbers.
+    Numeric,
+    /// One of a set of levels.
+    Categorical,
+    /// ISO 8601 dates or date-times.
+    Date,
+    /// Free text.
+    Text,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Numeric => "numeric",
+            Self::Categorical => "categorical",
+            Self::Date => "date",
+            Self::Text => "text",
+        })
+    }
+}
+
+/// A word that names no [`Kind`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a column type; expected numeric, categorical, date or text")]
+pub struct UnknownKind(pub String);
+
+impl FromStr for Kind {
+    type Err = UnknownKind;
+
+    fn from_str(word: &str) -> Result<Self, UnknownKind> {
+        match word.to_lowercase().as_str() {
+            "numeric" | "number" => Ok(Self::Numeric),
+            "categorical" | "category" => Ok(Self::Categorical),
+            "date" => Ok(Self::Date),
+            "text" => Ok(Self::Text),
+            _ => Err(UnknownKind(word.to_owned())),
+        }
+    }
+}
+
+/// What a column is used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It is to be predicted.
+    Target,
+    /// It says where a row came from.
+    Source,
+    /// It says where a row came from, and was asked for as a feature too.
+    SourceAndFeature,
+    /// It is learnt from.
+    Feature,
+    /// It is not used.
+    Ignored(Reason),
+}
+
+impl Role {
+    /// Whether the column is learnt from.
+    pub fn is_feature(self) -> bool {
+        matches!(self, Self::Feature | Self::SourceAndFeature)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Target => f.pad("target"),
+            Self::Source => f.pad("source"),
+            Self::SourceAndFeature => f.pad("source, feature"),
+            Self::Feature => f.pad("feature"),
+            Self::Ignored(reason) => f.pad(&format!("ignored: {reason}")),
+        }
+    }
+}
+
+/// Why a column is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// The user said so.
+    Asked,
+    /// It has one value only.
+    Constant,
+    /// It numbers or names the rows.
+    IdLike,
+    /// It holds free text.
+    FreeText,
+    /// It has no value at all.
+    AllMissing,
+    /// Its Parquet type is nested or binary.
+    Unsupported,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Asked => "as asked",
+            Self::Constant => "constant",
+            Self::IdLike => "looks like an identifier",
+            Self::FreeText => "free text",
+            Self::AllMissing => "no values",
+            Self::Unsupported => "unsupported type",
+        })
+    }
+}
+
+/// What is learnt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Task {
+    /// A class.
+    Classification,
+    /// A number.
+    Regression,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Classification => "classification",
+            Self::Regression => "regression",
+        })
+    }
+}
+
+/// One column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ColumnSchema {
+    /// Its name in the header.
+    pub name: String,
+    /// What its values are.
+    pub kind: Kind,
+    /// What it is used for.
+    pub role: Role,
+    /// Missing values among the rows kept.
+    pub missing: u64,
+    /// Different values among the rows kept.
+    pub distinct: Distinct,
+    /// Something the user should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    pub(crate) storage: Storage,
+}
+
+/// How the numbers of a column are kept in 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Storage {
+    /// Subtracted from every value, so that numbers far from zero keep their precision.
+    pub(crate) offset: f64,
+    /// Seconds in a unit; 86,400 for dates without time, which are then whole numbers.
+    pub(crate) unit: f64,
+    pub(crate) with_time: bool,
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Self { offset: 0.0, unit: 1.0, with_time: false }
+    }
+}
+
+/// All columns of a table in the order of the file, and what is learnt from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Schema {
+    /// What is learnt.
+    pub task: Task,
+    /// The columns.
+    pub columns: Vec<ColumnSchema>,
+    /// The classes in order, numbers by value and names by alphabet; empty in regression.
+    pub classes: Vec<String>,
+    /// Texts that stand for a missing value.
+    pub missing_tokens: Vec<String>,
+}
+
+impl Schema {
+    /// The columns that are learnt from, in the order of the file.
+    pub fn features(&self) -> impl Iterator<Item = &ColumnSchema> {
+        self.columns.iter().filter(|column| column.role.is_feature())
+    }
+
+    /// The target column.
+    pub fn target(&self) -> Option<&ColumnSchema> {
+        self.columns.iter().find(|column| column.role == Role::Target)
+    }
+
+    /// The source column.
+    pub fn source(&self) -> Option<&ColumnSchema> {
+        self.columns
+            .iter()
+            .find(|column| matches!(column.role, Role::Source | Role::SourceAndFeature))
+    }
+}

@@ -1,0 +1,168 @@
+//! Seeded, stratified parts for training, validation and test.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::error::DataError;
+use crate::target::Target;
+
+/// Quantile bins by which a numeric target is stratified.
+const BINS: usize = 20;
+
+/// How large the parts are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SplitConfig {
+    /// Share of rows for validation.
+    pub validation: f64,
+    /// Share of rows for test.
+    pub test: f64,
+    /// Seed: the same seed, target and shares give the same parts on every machine.
+    pub seed: u64,
+}
+
+impl Default for SplitConfig {
+    fn default() -> Self {
+        Self { validation: 0.1, test: 0.2, seed: 0 }
+    }
+}
+
+/// Row indices of the three parts, each in ascending order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Split {
+    /// Rows to learn from; holds at least one row of every class.
+    pub train: Vec<u32>,
+    /// Rows to stop by.
+    pub validation: Vec<u32>,
+    /// Rows to judge by.
+    pub test: Vec<u32>,
+}
+
+impl Split {
+    /// Splits the rows of a target: within every class, or within quantile bins of a number, each part gets its share.
+    pub fn new(target: &Target, config: &SplitConfig) -> Result<Self, DataError> {
+        let SplitConfig { validation, test, seed } = *config;
+        let valid = |share: f64| (0.0..1.0).contains(&share);
+        if !valid(validation) || !valid(test) || validation + test >= 1.0 {
+            return Err(DataError::BadFractions { validation, test });
+        }
+        let shares = [1.0 - validation - test, validation, test];
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut parts = [const { Vec::new() }; 3];
+        // What each part is owed. It carries over from one stratum to the next, so that many small strata do not all
+        // round the same way and the parts have their size to within a row.
+        let mut owed = [0.0; 3];
+        for mut stratum in strata(target) {
+            shuffle(&mut stratum, &mut random);
+            for (index, row) in stratum.into_iter().enumerate() {
+                for (owed, share) in owed.iter_mut().zip(shares) {
+                    *owed += share;
+                }
+                // The first row of a stratum is for training, whatever is owed: a class has to be seen to be learnt.
+                let part = if index == 0 { 0 } else { most_owed(&owed) };
+                owed[part] -= 1.0;
+                parts[part].push(row);
+            }
+        }
+        let [mut train, mut validation, mut test] = parts;
+        for part in [&mut train, &mut validation, &mut test] {
+            part.sort_unstable();
+        }
+        Ok(Self { train, validation, test })
+    }
+}
+
+fn most_owed(owed: &[f64; 3]) -> usize {
+    (1..owed.len()).fold(0, |most, part| if owed[part] > owed[most] { part } else { most })
+}
+
+/// Rows by class, or by bins of equal size in the order of the values.
+fn strata(target: &Target) -> Vec<Vec<u32>> {
+    match target {
+        Target::Classes { codes, names } => {
+            let mut strata = vec![Vec::new(); names.len() + 1];
+            for (row, &code) in codes.iter().enumerate() {
+                strata[(code as usize).min(names.len())].push(row as u32);
+            }
+            strata
+        }
+        Target::Values(values) => {
+            let mut order: Vec<u32> = (0..values.len() as u32).collect();
+            order.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
+            let size = order.len().div_ceil(BINS).max(1);
+            order.chunks(size).map(<[u32]>::to_vec).collect()
+        }
+    }
+}
+
+/// Fisher–Yates, written out so that no new version of a library changes saved splits.
+fn shuffle(rows: &mut [u32], random: &mut ChaCha8Rng) {
+    for last in (1..rows.len()).rev() {
+        let bound = last as u128 + 1;
+        let chosen = (u128::from(random.next_u64()) * bound) >> 64;
+        rows.swap(last, chosen as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn classes(codes: Vec<u32>, count: usize) -> Target {
+        Target::Classes { codes, names: (0..count).map(|i| i.to_string()).collect() }
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_is_in_one_part_and_every_class_in_train(
+            codes in prop::collection::vec(0_u32..6, 1..300), validation in 0.0..0.5, test in 0.0..0.49, seed: u64,
+        ) {
+            let split = Split::new(&classes(codes.clone(), 6), &SplitConfig { validation, test, seed }).unwrap();
+            let mut all = [split.train.clone(), split.validation, split.test].concat();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..codes.len() as u32).collect::<Vec<_>>());
+            for code in &codes {
+                prop_assert!(split.train.iter().any(|&row| codes[row as usize] == *code));
+            }
+        }
+
+        #[test]
+        fn parts_have_their_share_in_every_class(seed: u64) {
+            let codes: Vec<u32> = (0..1000).map(|i| u32::from(i % 10 == 0)).collect();
+            let split = Split::new(&classes(codes.clone(), 2), &SplitConfig { validation: 0.1, test: 0.2, seed }).unwrap();
+            prop_assert_eq!((split.train.len(), split.validation.len(), split.test.len()), (700, 100, 200));
+            let rare = |rows: &[u32]| rows.iter().filter(|&&row| codes[row as usize] == 1).count() as i64;
+            for (rows, expected) in [(&split.train, 70), (&split.validation, 10), (&split.test, 20)] {
+                prop_assert!((rare(rows) - expected).abs() <= 1, "{} of {}", rare(rows), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_stratified_by_quantile() {
+        let values = Target::Values((0..1000).map(|i| f64::from(i * 7 % 1000)).collect());
+        let split =
+            Split::new(&values, &SplitConfig { validation: 0.0, test: 0.2, seed: 1 }).unwrap();
+        let Target::Values(values) = values else { unreachable!() };
+        let top = split.test.iter().filter(|&&row| values[row as usize] >= 900.0).count();
+        assert!((19..=21).contains(&top), "{top}");
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        let target = Target::Values((0..100).map(f64::from).collect());
+        let split =
+            |seed| Split::new(&target, &SplitConfig { seed, ..SplitConfig::default() }).unwrap();
+        assert_eq!(split(3), split(3));
+        assert_ne!(split(3), split(4));
+    }
+
+    #[test]
+    fn shares_that_leave_nothing_for_training_are_refused() {
+        let target = Target::Values(vec![1.0, 2.0]);
+        for (validation, test) in [(0.5, 0.5), (-0.1, 0.2), (f64::NAN, 0.1), (0.0, 1.0)] {
+            let config = SplitConfig { validation, test, seed: 0 };
+            assert!(matches!(Split::new(&target, &config), Err(DataError::BadFractions { .. })));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The first pass over a table: which rows can be used, and what each column is.
+
+use crate::dataset::{Dropped, ReadOptions};
+use crate::error::DataError;
+use crate::file::{Record, TableFile};
+use crate::profile::Profile;
+use crate::schema::{ColumnSchema, Kind, Reason, Role, Schema, Task};
+use crate::value::{Lexicon, Value};
+
+type Result<T> = std::result::Result<T, DataError>;
+
+/// Most different whole numbers that are taken for classes.
+const MAX_INTEGER_CLASSES: u64 = 20;
+
+/// Where the columns that were named are.
+pub(crate) struct Places {
+    pub(crate) target: usize,
+    pub(crate) source: usize,
+    features: Option<Vec<usize>>,
+    ignore: Vec<usize>,
+}
+
+impl Places {
+    pub(crate) fn new(file: &TableFile, options: &ReadOptions) -> Result<Self> {
+        let positions = |names: &[String]| {
+            names.iter().map(|name| file.position(name)).collect::<Result<Vec<_>>>()
+        };
+        let places = Self {
+            target: file.position(&options.target)?,
+            source: file.position(&options.source)?,
+            features: options.features.as_deref().map(positions).transpose()?,
+            ignore: positions(&options.ignore)?,
+        };
+        for name in options.types.keys() {
+            file.position(name)?;
+        }
+        let conflict = |column: usize, first, second| {
+            Err(DataError::RoleConflict { column: file.columns()[column].clone(), first, second })
+        };
+        if places.target == places.source {
+            return conflict(places.target, "target", "source");
+        }
+        if let Some(features) = &places.features {
+            if features.contains(&places.target) {
+                return conflict(places.target, "target", "feature");
+            }
+            if let Some(&column) = features.iter().find(|column| places.ignore.contains(column)) {
+                return conflict(column, "feature", "ignored");
+            }
+        }
+        if places.ignore.contains(&places.target) {
+            return conflict(places.target, "target", "ignored");
+        }
+        let asked = places.features.iter().flatten().chain([&places.target, &places.source]);
+        for &column in asked {
+            if let Some(found) = file.unsupported(column) {
+                return Err(DataError::UnsupportedColumn {
+                    path: file.path().to_owned(),
+                    column: file.columns()[column].clone(),
+                    found: found.to_owned(),
+                });
+            }
+        }
+        Ok(places)
+    }
+
+    /// Whether a record cannot be used, and why: the same answer in both passes.
+    pub(crate) fn drops(&self, lexicon: &Lexicon, record: &Record<'_>) -> Option<Dropped> {
+        let mut dropped = Dropped::default();
+        if matches!(lexicon.look(record.value(self.target)), Value::Missing | Value::Infinite) {
+            dropped.target_missing = 1;
+        } else if lexicon.look(record.value(self.source)) == Value::Missing {
+            dropped.source_missing = 1;
+        } else {
+            return None;
+        }
+        Some(dropped)
+    }
+}
+
+/// The first pass.
+pub(crate) struct Survey {
+    profiles: Vec<Profile>,
+    pub(crate) rows: u64,
+    pub(crate) dropped: Dropped,
+}
+
+impl Survey {
+    pub(crate) fn new(file: &TableFile, places: &Places, lexicon: &Lexicon) -> Result<Self> {
+        let mut profiles = vec![Profile::new(); file.columns().len()];
+        let mut rows = 0;
+        let mut dropped = Dropped::default();
+        file.scan(|record| {
+            // Two codes at the end of the range have a meaning of their own.
+            if record.row >= u64::from(u32::MAX - 1) {
+                return Err(DataError::TooManyRows {
+                    path: file.path().to_owned(),
+                    limit: u64::from(u32::MAX - 2),
+                });
+            }
+            if let Some(reason) = places.drops(lexicon, record) {
+                dropped.target_missing += reason.target_missing;
+                dropped.source_missing += reason.source_missing;
+                return Ok(());
+            }
+            rows += 1;
+            for (column, profile) in profiles.iter_mut().enumerate() {
+                profile.observe(lexicon, record.value(column), record.row);
+            }
+            Ok(())
+        })?;
+        match (rows, dropped.total()) {
+            (0, 0) => Err(DataError::HeaderOnly { path: file.path().to_owned() }),
+            (0, _) => Err(DataError::AllRowsDropped { path: file.path().to_owned(), dropped }),
+            _ => Ok(Self { profiles, rows, dropped }),
+        }
+    }
+
+    /// Types and roles from what was seen and what was asked for.
+    pub(crate) fn schema(
+        &self,
+        file: &TableFile,
+        places: &Places,
+        options: &ReadOptions,
+    ) -> Result<Schema> {
+        let mut columns: Vec<ColumnSchema> = (0..self.profiles.len())
+            .map(|column| self.column(file, places, options, column))
+            .collect();
+        let target = &mut columns[places.target];
+        let task = options.task.unwrap_or_else(|| self.task(target.kind, places.target));
+        if task == Task::Regression && target.kind == Kind::Categorical {
+            // What is not a number is then reported where it stands.
+            target.kind = Kind::Numeric;
+        }
+        if !columns.iter().any(|column| column.role.is_feature()) {
+            let ignored = columns
+                .iter()
+                .filter(|column| matches!(column.role, Role::Ignored(_)))
+                .map(|column| format!("{} {}", column.name, column.role))
+                .collect();
+            return Err(DataError::NoFeatures { path: file.path().to_owned(), ignored });
+        }
+        Ok(Schema {
+            task,
+            columns,
+            classes: Vec::new(),
+            missing_tokens: options.missing_tokens.clone(),
+        })
+    }
+
+    fn task(&self, kind: Kind, target: usize) -> Task {
+        match kind {
+            Kind::Categorical | Kind::Text => Task::Classification,
+            Kind::Numeric if self.profiles[target].is_few_integers(MAX_INTEGER_CLASSES) => {
+                Task::Classification
+            }
+            Kind::Numeric | Kind::Date => Task::Regression,
+        }
+    }
+
+    fn column(
+        &self,
+        file: &TableFile,
+        places: &Places,
+        options: &ReadOptions,
+        column: usize,
+    ) -> ColumnSchema {
+        let name = file.columns()[column].clone();
+        let profile = &self.profiles[column];
+        let finding = profile.finding(&name);
+        let asked_kind = options.types.get(&name).copied();
+        let listed = places.features.as_ref().map(|features| features.contains(&column));
+        let named = asked_kind.is_some() || listed == Some(true);
+
+        let role = if column == places.target {
+            Role::Target
+        } else if column == places.source {
+            if listed == Some(true) { Role::SourceAndFeature } else { Role::Source }
+        } else if listed == Some(false) || places.ignore.contains(&column) {
+            Role::Ignored(Reason::Asked)
+        } else if file.unsupported(column).is_some() {
+            Role::Ignored(Reason::Unsupported)
+        } else if asked_kind == Some(Kind::Text) {
+            Role::Ignored(Reason::FreeText)
+        } else {
+            match finding.unfit {
+                Some(Reason::AllMissing) => Role::Ignored(Reason::AllMissing),
+                Some(reason) if !named => Role::Ignored(reason),
+                _ => Role::Feature,
+            }
+        };
+        let kind = match asked_kind.unwrap_or(finding.kind) {
+            // Free text that is used all the same is used as levels.
+            Kind::Text if !matches!(role, Role::Ignored(_)) => Kind::Categorical,
+            kind => kind,
+        };
+        ColumnSchema {
+            kind,
+            role,
+            missing: profile.missing(),
+            distinct: profile.distinct(),
+            note: finding.note,
+            storage: profile.storage(kind),
+            name,
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The columns of a table in memory: four bytes per value.
+
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexSet;
+
+use crate::date;
+use crate::error::{DataError, shortened};
+use crate::file::Record;
+use crate::schema::{ColumnSchema, Kind, Storage};
+use crate::value::{Lexicon, Value};
+
+/// Code of a missing categorical value.
+pub const MISSING: u32 = u32::MAX;
+/// Code of a level beyond the [`MAX_LEVELS`] that are kept.
+pub const BEYOND: u32 = u32::MAX - 1;
+/// Levels kept by name in a categorical feature; so many are encoded as "other" anyway, and a column that is different
+/// in every row would otherwise be held in memory as text.
+pub const MAX_LEVELS: usize = 65_536;
+
+/// The feature columns of a table, without the rows that were dropped.
+#[derive(Debug, Clone)]
+pub struct Table {
+    path: PathBuf,
+    columns: Vec<Column>,
+    len: usize,
+    /// Data row in the file of every row; empty when no row was dropped.
+    numbers: Vec<u32>,
+}
+
+/// One column.
+#[derive(Debug, Clone)]
+pub struct Column {
+    name: String,
+    values: Values,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Values {
+    /// Numbers and dates less their offset; missing is NaN.
+    Numbers { values: Vec<f32>, storage: Storage, is_date: bool },
+    /// Indices into the levels, [`MISSING`] or [`BEYOND`].
+    Codes { codes: Vec<u32>, levels: IndexSet<Box<str>> },
+}
+
+impl Table {
+    pub(crate) fn new(path: PathBuf, columns: Vec<Column>, len: usize, numbers: Vec<u32>) -> Self {
+        Self { path, columns, len, numbers }
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The file it was read from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The columns, in the order of the file.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// Data row in the file, counted from 1, of a row of this table.
+    pub fn row_number(&self, row: u32) -> u64 {
+        match self.numbers.get(row as usize) {
+            Some(&number) => number.into(),
+            None => u64::from(row) + 1,
+        }
+    }
+
+    /// A value as a person would write it: empty when missing or out of range. Numbers are those kept in 32 bits; for
+    /// the exact text of a few rows see [`TableFile::rows`](crate::TableFile::rows).
+    pub fn display(&self, row: u32, column: &str) -> String {
+        self.column(column).map_or_else(String::new, |column| column.display(row))
+    }
+}
+
+impl Column {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// Whether the value of a row is missing.
+    pub fn is_missing(&self, row: u32) -> bool {
+        match &self.values {
+            Values::Numbers { values, .. } => values[row as usize].is_nan(),
+            Values::Codes { codes, .. } => codes[row as usize] == MISSING,
+        }
+    }
+
+    fn display(&self, row: u32) -> String {
+        match &self.values {
+            Values::Numbers { values, storage, is_date } => match values.get(row as usize) {
+                Some(value) if !value.is_nan() => display_number(*value, storage, *is_date),
+                _ => String::new(),
+            },
+            Values::Codes { codes, levels } => match codes.get(row as usize) {
+                Some(&BEYOND) => "(other)".to_owned(),
+                Some(&code) => {
+                    levels.get_index(code as usize).map_or_else(String::new, ToString::to_string)
+                }
+                None => String::new(),
+            },
+        }
+    }
+}
+
+fn display_number(value: f32, storage: &Storage, is_date: bool) -> String {
+    if is_date {
+        return date::format((f64::from(value) + storage.offset) * storage.unit, storage.with_time);
+    }
+    if storage.offset == 0.0 {
+        return value.to_string();
+    }
+    // Digits below the step of the stored number would be noise.
+    let step = f64::from(value.abs().max(f32::MIN_POSITIVE).next_up() - value.abs());
+    let decimals = (-step.log10()).floor().clamp(0.0, 9.0) as usize;
+    let text = format!("{:.decimals$}", f64::from(value) + storage.offset);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// Fills a column value by value.
+#[derive(Debug)]
+pub(crate) struct ColumnBuilder {
+    /// Position in the file.
+    position: usize,
+    name: String,
+    kind: Kind,
+    values: Values,
+    max_levels: usize,
+    buffer: String,
+}
+
+impl ColumnBuilder {
+    /// A column of the kind and storage of `schema`, at `position` in the file.
+    pub(crate) fn new(schema: &ColumnSchema, position: usize, capacity: usize) -> Self {
+        let (kind, storage) = (schema.kind, schema.storage);
+        let values = match kind {
+            Kind::Numeric | Kind::Date => Values::Numbers {
+                values: Vec::with_capacity(capacity),
+                storage,
+                is_date: kind == Kind::Date,
+            },
+            Kind::Categorical | Kind::Text => {
+                Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() }
+            }
+        };
+        Self {
+            position,
+            name: schema.name.clone(),
+            kind,
+            values,
+            max_levels: MAX_LEVELS,
+            buffer: String::new(),
+        }
+    }
+
+    /// A column of names that are all kept.
+    pub(crate) fn names(name: &str, position: usize, capacity: usize) -> Self {
+        Self {
+            position,
+            name: name.to_owned(),
+            kind: Kind::Categorical,
+            values: Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() },
+            max_levels: BEYOND as usize,
+            buffer: String::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, lexicon: &Lexicon, record: &Record<'_>) -> Result<(), DataError> {
+        let raw = record.value(self.position);
+        match &mut self.values {
+            Values::Numbers { values, storage, is_date } => {
+                let number = match lexicon.look(raw) {
+                    Value::Missing | Value::Infinite => f64::NAN,
+                    Value::Number(number) if !*is_date => number,
+                    Value::Date(moment) if *is_date => moment.seconds / storage.unit,
+                    _ => {
+                        return Err(DataError::WrongType {
+                            place: record.place(),
+                            column: self.name.clone(),
+                            expected: self.kind,
+                            value: shortened(
+                                lexicon.text(raw, &mut self.buffer).unwrap_or_default(),
+                            ),
+                        });
+                    }
+                };
+                // Clamping leaves NaN alone and keeps what 32 bits cannot hold finite.
+                let limit = f64::from(f32::MAX);
+                values.push((number - storage.offset).clamp(-limit, limit) as f32);
+            }
+            Values::Codes { codes, levels } => {
+                codes.push(match lexicon.text(raw, &mut self.buffer) {
+                    None => MISSING,
+                    Some(level) => match levels.get_index_of(level) {
+                        Some(code) => code as u32,
+                        None if levels.len() < self.max_levels => {
+                            levels.insert_full(level.into()).0 as u32
+                        }
+                        None => BEYOND,
+                    },
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self) -> Column {
+        let mut values = self.values;
+        match &mut values {
+            Values::Numbers { values, .. } => values.shrink_to_fit(),
+            Values::Codes { codes, levels } => {
+                codes.shrink_to_fit();
+                levels.shrink_to_fit();
+            }
+        }
+        Column { name: self.name, values }
+    }
+
+    /// Codes and names of a column made by [`ColumnBuilder::names`].
+    pub(crate) fn into_names(self) -> (Vec<u32>, Vec<String>) {
+        match self.values {
+            Values::Codes { codes, levels } => {
+                (codes, levels.into_iter().map(String::from).collect())
+            }
+            Values::Numbers { .. } => (Vec::new(), Vec::new()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_shown_as_they_were_written() {
+        let near = Storage::default();
+        let far = Storage { offset: 1_700_000_000.0, ..near };
+        assert_eq!(display_number(8.3252, &near, false), "8.3252");
+        assert_eq!(display_number(41.0, &near, false), "41");
+        assert_eq!(display_number(12_345.0, &far, false), "1700012345");
+        assert_eq!(display_number(0.5, &far, false), "1700000000.5");
+        let days = Storage { offset: 19_000.0, unit: date::DAY, with_time: false };
+        assert_eq!(display_number(1.0, &days, true), "2022-01-09");
+    }
+}

@@ -1,0 +1,222 @@
+//! What is to be predicted, row by row.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexSet;
+
+use crate::error::{DataError, shortened};
+use crate::file::Record;
+use crate::schema::{ColumnSchema, Kind, Task};
+use crate::value::{Lexicon, Value};
+
+/// Code of a class that training never saw.
+pub const UNSEEN_CLASS: u32 = u32::MAX;
+
+/// What is to be predicted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// A class.
+    Classes {
+        /// For every row an index into `names`, or [`UNSEEN_CLASS`] in data read after training.
+        codes: Vec<u32>,
+        /// Numbers by value, names by alphabet.
+        names: Vec<String>,
+    },
+    /// A number.
+    Values(Vec<f64>),
+}
+
+impl Target {
+    /// Rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Classes { codes, .. } => codes.len(),
+            Self::Values(values) => values.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Mean and standard deviation of the numbers in these rows, for standardising them; `None` for classes.
+    pub fn scale(&self, rows: &[u32]) -> Option<Scale> {
+        match self {
+            Self::Classes { .. } => None,
+            Self::Values(values) => Some(Scale::of(rows.iter().map(|&row| values[row as usize]))),
+        }
+    }
+}
+
+/// Mean and standard deviation (of the population) in double precision.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Scale {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation; 1 where all values are equal, so that dividing by it is safe.
+    pub std: f64,
+}
+
+impl Scale {
+    /// In two passes, so that values far from zero lose nothing; of no value, 0 and 1.
+    pub fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
+        let count = values.clone().count();
+        if count == 0 {
+            return Self { mean: 0.0, std: 1.0 };
+        }
+        let mean = values.clone().sum::<f64>() / count as f64;
+        let std = (values.map(|value| (value - mean) * (value - mean)).sum::<f64>() / count as f64)
+            .sqrt();
+        // Rounding leaves equal values a spread that is not theirs.
+        let negligible = mean.abs() * 1e-12;
+        Self { mean, std: if std > negligible && std.is_finite() { std } else { 1.0 } }
+    }
+}
+
+/// Fills a target value by value.
+pub(crate) struct TargetBuilder {
+    position: usize,
+    name: String,
+    kind: Kind,
+    unit: f64,
+    values: Filling,
+    buffer: String,
+}
+
+enum Filling {
+    Classes {
+        codes: Vec<u32>,
+        names: IndexSet<Box<str>>,
+        known: bool,
+        unseen: BTreeMap<String, u64>,
+    },
+    Values(Vec<f64>),
+}
+
+impl TargetBuilder {
+    /// For training: classes are collected as they come.
+    pub(crate) fn new(task: Task, column: &ColumnSchema, position: usize, capacity: usize) -> Self {
+        let values = match task {
+            Task::Classification => Filling::Classes {
+                codes: Vec::with_capacity(capacity),
+                names: IndexSet::new(),
+                known: false,
+                unseen: BTreeMap::new(),
+            },
+            Task::Regression => Filling::Values(Vec::with_capacity(capacity)),
+        };
+        Self {
+            position,
+            name: column.name.clone(),
+            kind: column.kind,
+            unit: column.storage.unit,
+            values,
+            buffer: String::new(),
+        }
+    }
+
+    /// For data read after training: classes are those given.
+    pub(crate) fn like(
+        task: Task,
+        column: &ColumnSchema,
+        position: usize,
+        classes: &[String],
+    ) -> Self {
+        let mut builder = Self::new(task, column, position, 0);
+        if let Filling::Classes { names, known, .. } = &mut builder.values {
+            *names = classes.iter().map(|name| name.as_str().into()).collect();
+            *known = true;
+        }
+        builder
+    }
+
+    pub(crate) fn push(&mut self, lexicon: &Lexicon, record: &Record<'_>) -> Result<(), DataError> {
+        let raw = record.value(self.position);
+        match &mut self.values {
+            Filling::Classes { codes, names, known, unseen } => {
+                let number;
+                let class = match lexicon.look(raw) {
+                    // 1, 1.0 and +1 are one class.
+                    Value::Number(value) if self.kind == Kind::Numeric => {
+                        number = (value + 0.0).to_string();
+                        number.as_str()
+                    }
+                    _ => lexicon.text(raw, &mut self.buffer).unwrap_or_default(),
+                };
+                codes.push(match names.get_index_of(class) {
+                    Some(code) => code as u32,
+                    None if *known => {
+                        *unseen.entry(class.to_owned()).or_default() += 1;
+                        UNSEEN_CLASS
+                    }
+                    None => names.insert_full(class.into()).0 as u32,
+                });
+            }
+            Filling::Values(values) => values.push(match (lexicon.look(raw), self.kind) {
+                (Value::Number(number), Kind::Numeric) => number,
+                (Value::Date(moment), Kind::Date) => moment.seconds / self.unit,
+                _ => {
+                    return Err(DataError::WrongType {
+                        place: record.place(),
+                        column: self.name.clone(),
+                        expected: self.kind,
+                        value: shortened(lexicon.text(raw, &mut self.buffer).unwrap_or_default()),
+                    });
+                }
+            }),
+        }
+        Ok(())
+    }
+
+    /// The target, and how often each class came up that is not among those given.
+    pub(crate) fn finish(self) -> (Target, BTreeMap<String, u64>) {
+        match self.values {
+            Filling::Values(values) => (Target::Values(values), BTreeMap::new()),
+            Filling::Classes { codes, names, known, unseen } => {
+                let names: Vec<String> = names.into_iter().map(String::from).collect();
+                let (codes, names) =
+                    if known { (codes, names) } else { in_order(codes, names, self.kind) };
+                (Target::Classes { codes, names }, unseen)
+            }
+        }
+    }
+}
+
+/// Renumbers classes so that their order does not depend on the order of the rows.
+fn in_order(mut codes: Vec<u32>, names: Vec<String>, kind: Kind) -> (Vec<u32>, Vec<String>) {
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    let number = |index: usize| names[index].parse::<f64>().unwrap_or(f64::INFINITY);
+    order.sort_by(|&a, &b| match kind {
+        Kind::Numeric => number(a).total_cmp(&number(b)).then_with(|| names[a].cmp(&names[b])),
+        _ => names[a].cmp(&names[b]),
+    });
+    let mut new_code = vec![0; names.len()];
+    for (new, &old) in order.iter().enumerate() {
+        new_code[old] = new as u32;
+    }
+    for code in &mut codes {
+        *code = new_code[*code as usize];
+    }
+    (codes, order.iter().map(|&old| names[old].clone()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_ordered_by_value_or_by_alphabet() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let (codes, ordered) = in_order(vec![0, 1, 2, 0], names(&["10", "9", "-1"]), Kind::Numeric);
+        assert_eq!((codes, ordered), (vec![2, 1, 0, 2], names(&["-1", "9", "10"])));
+        let (codes, ordered) = in_order(vec![0, 1, 2], names(&["b", "10", "9"]), Kind::Categorical);
+        assert_eq!((codes, ordered), (vec![2, 0, 1], names(&["10", "9", "b"])));
+    }
+
+    #[test]
+    fn equal_values_have_a_scale_of_one() {
+        assert_eq!(Scale::of([0.1; 7].into_iter()).std, 1.0);
+        assert_eq!(Scale::of([].into_iter()), Scale { mean: 0.0, std: 1.0 });
+    }
+}

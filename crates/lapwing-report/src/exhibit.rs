@@ -1,0 +1,93 @@
+//! The evidence on one flagged source, as it is shown.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::confusion::Matrix;
+use crate::distribution::{self, ResidualPicture};
+use crate::{Comparison, Evidence, Report, SourceRow, findings, name, number};
+
+/// Flagged sources whose evidence is shown.
+const EVIDENCE: usize = 20;
+/// Worst rows shown per source.
+const WORST_ROWS: usize = 12;
+/// Features shown per row.
+const FEATURES: usize = 6;
+
+#[derive(Serialize)]
+pub(crate) struct EvidenceView {
+    class: String,
+    name: String,
+    full: Option<String>,
+    verdict: &'static str,
+    weight: String,
+    open: bool,
+    findings: Vec<String>,
+    features: Vec<String>,
+    rows: Vec<RowView>,
+    probabilities: bool,
+    matrix: Option<Matrix>,
+    residuals: Option<ResidualPicture>,
+}
+
+#[derive(Serialize)]
+struct RowView {
+    row: String,
+    given: String,
+    predicted: String,
+    probability: String,
+    loss: String,
+    features: Vec<String>,
+}
+
+/// The evidence there is room for, on the worst sources first.
+pub(crate) fn shown_evidence<'a>(
+    report: &'a Report,
+    ranked: &[&'a SourceRow],
+) -> Vec<(&'a SourceRow, &'a Evidence)> {
+    let by_name: HashMap<&str, &Evidence> =
+        report.evidence.iter().map(|e| (e.source.as_str(), e)).collect();
+    ranked
+        .iter()
+        .filter_map(|row| Some((*row, *by_name.get(row.source.as_str())?)))
+        .take(EVIDENCE)
+        .collect()
+}
+
+impl EvidenceView {
+    pub(crate) fn new(row: &SourceRow, evidence: &Evidence, class: String, open: bool) -> Self {
+        let name = name::short(&row.source);
+        let (matrix, residuals) = match &evidence.comparison {
+            Some(Comparison::Labels(confusion)) => (Matrix::new(confusion), None),
+            Some(Comparison::Targets(residuals)) => (None, distribution::residuals(residuals)),
+            None => (None, None),
+        };
+        let rows = evidence.worst_rows.iter().take(WORST_ROWS);
+        Self {
+            class,
+            full: name::in_full(&row.source, &name),
+            name,
+            verdict: row.verdict.word(),
+            weight: number::fixed(row.weight, 2),
+            open,
+            findings: findings::findings(row, evidence),
+            features: evidence.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
+            probabilities: rows.clone().any(|row| row.probability.is_some()),
+            rows: rows
+                .map(|row| RowView {
+                    row: row.row.to_string(),
+                    given: name::short(&row.given),
+                    predicted: name::short(&row.predicted),
+                    probability: row
+                        .probability
+                        .map_or_else(|| number::NONE.to_owned(), number::probability),
+                    loss: row.loss.map_or_else(|| number::NONE.to_owned(), number::value),
+                    features: row.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
+                })
+                .collect(),
+            matrix,
+            residuals,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The report as data: what the program fills in and [`crate::render`] turns into a page.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Evidence, Phase, ReportError, SourceRow, Trajectory, Warning};
+
+/// Everything one page shows.
+///
+/// Empty lists and `None` are fine everywhere: the page says that a part was not recorded, or leaves it out.
+/// Numbers that are not finite are shown as such in tables and left out of pictures.
+/// The page is a function of this value alone: equal values give equal bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Report {
+    /// The facts of the run.
+    pub summary: Summary,
+    /// What the reader should know before trusting the numbers.
+    pub warnings: Vec<Warning>,
+    /// One row per source, in any order; names are unique.
+    pub sources: Vec<SourceRow>,
+    /// Loss and weight per step. May be thinned, and may leave sources out.
+    pub trajectories: Vec<Trajectory>,
+    /// Distributions of the losses early, midway and late in training.
+    pub phases: Vec<Phase>,
+    /// Evidence on flagged sources.
+    pub evidence: Vec<Evidence>,
+    /// Metrics per epoch and split.
+    pub epochs: Vec<EpochMetric>,
+    /// The configuration, defaults included, in the order in which it is to be read.
+    pub configuration: Vec<Setting>,
+    /// Rows that were read and not used.
+    pub dropped: Vec<Dropped>,
+    /// The columns of the table.
+    pub schema: Vec<Column>,
+}
+
+/// The facts of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Summary {
+    /// Heading of the page, such as the name of the data file.
+    pub title: String,
+    /// Column with the labels or targets.
+    pub target: String,
+    /// Column that names the source of a row.
+    pub source_column: String,
+    /// What was learnt.
+    pub task: Task,
+    /// The method, such as `lap` or `standard`.
+    pub method: String,
+    /// Rows used for training.
+    pub rows: u64,
+    /// Steps (batches) trained.
+    pub steps: u64,
+    /// Epochs trained.
+    pub epochs: u64,
+    /// Epoch whose model was kept.
+    pub best_epoch: Option<u64>,
+    /// H: losses remembered per source.
+    pub history_length: u64,
+    /// λ: standard deviations above the reference mean at which a source counts as departed.
+    pub leniency: f64,
+    /// δ: how fast unreliability turns into a smaller weight.
+    pub depression_strength: f64,
+    /// The result the run is judged by.
+    pub outcome: Option<Outcome>,
+    /// Seed of the run.
+    pub seed: Option<u64>,
+    /// Version of the program.
+    pub version: String,
+    /// When the run was made, as it is to be shown. Leave it empty where equal runs must give equal bytes.
+    pub created: String,
+}
+
+/// What was learnt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Task {
+    /// One of several classes.
+    #[default]
+    Classification,
+    /// A number.
+    Regression,
+}
+
+/// The metric a run is judged by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outcome {
+    /// Name of the metric as in `metrics.csv`, such as `accuracy` or `mse`.
+    pub metric: String,
+    /// The rows it was measured on, such as `test`.
+    pub split: String,
+    /// Its value with the run's method.
+    pub value: f64,
+    /// Its value with standard training, where that was run as well.
+    pub standard: Option<f64>,
+}
+
+/// One line of `metrics.csv`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EpochMetric {
+    /// Epoch, from 1.
+    pub epoch: u64,
+    /// `train`, `validation`, `test`…
+    pub split: String,
+    /// `loss`, `accuracy`, `mse`…
+    pub metric: String,
+    /// The value; `None` where it could not be had.
+    pub value: Option<f64>,
+}
+
+/// One setting of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Setting {
+    /// Key as in `config.toml`.
+    pub key: String,
+    /// Value as in `config.toml`.
+    pub value: String,
+    /// Whether the user chose it; otherwise it is a default.
+    pub chosen: bool,
+}
+
+/// Rows dropped for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Dropped {
+    /// The reason, such as `target missing`.
+    pub reason: String,
+    /// How many rows.
+    pub rows: u64,
+}
+
+/// One column of the table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Column {
+    /// Name in the file.
+    pub name: String,
+    /// `numeric`, `categorical`, `date`…
+    pub kind: String,
+    /// `feature`, `target`, `source`, `ignored`…
+    pub role: String,
+    /// Missing values among the rows read.
+    pub missing: u64,
+    /// What was done with it or found in it: `standardised`, `7 levels, 2 rare`, `constant`…
+    pub note: String,
+}
+
+impl Report {
+    /// Checks that the parts fit each other, so that nothing can be drawn under a wrong name.
+    pub(crate) fn check(&self) -> Result<(), ReportError> {
+        let mut known = std::collections::HashSet::new();
+        for row in &self.sources {
+            if !known.insert(row.source.as_str()) {
+                return Err(ReportError::DuplicateSource { source_name: row.source.clone() });
+            }
+        }
+        let trajectories = self.trajectories.iter().map(|t| ("trajectories", &t.source));
+        let phases =
+            self.phases.iter().flat_map(|p| p.sources.iter().map(|s| ("phases", &s.source)));
+        let evidence = self.evidence.iter().map(|e| ("evidence", &e.source));
+        for (part, source) in trajectories.chain(phases).chain(evidence) {
+            if !known.contains(source.as_str()) {
+                return Err(ReportError::UnknownSource { part, source_name: source.clone() });
+            }
+        }
+        self.evidence.iter().try_for_each(Evidence::check)
+    }
+}

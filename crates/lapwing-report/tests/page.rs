@@ -1,0 +1,102 @@
+//! The page as text: what must hold without a browser.
+#![allow(clippy::unwrap_used)]
+
+mod cases;
+
+use cases::{HOSTILE, crowd, hostile, nonsense, regression};
+use lapwing_report::{Evidence, Report, ReportError, SourceRow, Trajectory, render};
+
+/// All that stands between `<` and `>`.
+fn tags(page: &str) -> Vec<&str> {
+    let (_, body) = page.split_once("</style>").unwrap();
+    let (body, _) = body.split_once("<script>").unwrap();
+    body.split('<').skip(1).map(|part| part.split_once('>').unwrap().0).collect()
+}
+
+#[test]
+fn no_name_becomes_a_tag_or_an_attribute() {
+    let page = render(&hostile()).unwrap();
+    for tag in tags(&page) {
+        let name = tag.split([' ', '/']).find(|part| !part.is_empty()).unwrap_or_default();
+        assert!(!["script", "img", "style", "iframe"].contains(&name), "<{tag}>");
+        // Every other piece is a quoted value, in which quotation marks are escaped.
+        let outside: String = tag.split('"').step_by(2).collect();
+        assert!(!outside.contains(" on"), "<{tag}>");
+    }
+    for name in HOSTILE.iter().filter(|name| name.contains(['<', '"', '&'])) {
+        assert!(!page.contains(name), "{name}");
+    }
+    assert!(page.contains("{{7*7}}"));
+}
+
+#[test]
+fn numbers_that_are_none_reach_no_attribute() {
+    for tag in tags(&render(&nonsense()).unwrap()) {
+        assert!(
+            !tag.contains("NaN") && !tag.contains("inf\"") && !tag.contains("\"inf"),
+            "<{tag}>"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_fetched_from_anywhere() {
+    for report in [Report::default(), regression(), hostile()] {
+        let page = render(&report).unwrap();
+        assert!(
+            !page.contains("http:") && !page.contains("https:") && !page.contains("//www"),
+            "an address in the page"
+        );
+        let mut links =
+            tags(&page).into_iter().filter_map(|tag| tag.split_once("href=").map(|(_, link)| link));
+        assert!(links.all(|link| link.starts_with("\"#")));
+    }
+}
+
+#[test]
+fn equal_reports_give_equal_bytes() {
+    assert_eq!(render(&crowd(300)).unwrap(), render(&crowd(300)).unwrap());
+}
+
+#[test]
+fn a_report_survives_being_written_and_read() {
+    let report = hostile();
+    let text = serde_json::to_string(&report).unwrap();
+    assert!(serde_json::from_str::<Report>(&text).unwrap() == report);
+}
+
+#[test]
+fn a_report_from_an_older_version_lacks_what_it_lacks() {
+    let report: Report =
+        serde_json::from_str(r#"{"sources": [{"source": "a", "verdict": "suspect"}]}"#).unwrap();
+    assert!(render(&report).unwrap().contains("suspect"));
+}
+
+#[test]
+fn parts_that_name_unknown_or_repeated_sources_are_refused() {
+    let unknown = Report {
+        trajectories: vec![Trajectory { source: "b".into(), points: vec![] }],
+        ..Default::default()
+    };
+    assert!(matches!(
+        render(&unknown),
+        Err(ReportError::UnknownSource { part: "trajectories", .. })
+    ));
+    let source = SourceRow { source: "a".into(), ..Default::default() };
+    let twice = Report { sources: vec![source.clone(), source], ..Default::default() };
+    assert!(matches!(render(&twice), Err(ReportError::DuplicateSource { .. })));
+    let ragged = Evidence {
+        source: "a".into(),
+        worst_rows: vec![lapwing_report::WorstRow {
+            features: vec!["x".into()],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let report = Report {
+        sources: vec![SourceRow { source: "a".into(), ..Default::default() }],
+        evidence: vec![ragged],
+        ..Default::default()
+    };
+    assert!(matches!(render(&report), Err(ReportError::Shape { expected: 0, found: 1, .. })));
+}

@@ -1,0 +1,65 @@
+//! Progress on stderr: a bar on a terminal, a plain line now and then elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+const BETWEEN_LINES: Duration = Duration::from_secs(10);
+
+/// Shows how far a long piece of work has come.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// What the work is called, where progress is shown as lines.
+    lines: Option<&'static str>,
+    length: Option<u64>,
+    last_line: Instant,
+}
+
+impl Progress {
+    /// `length` is the amount of work, in whatever unit, where it is known.
+    pub(crate) fn new(what: &'static str, length: Option<u64>, quiet: bool) -> Self {
+        let terminal = io::stderr().is_terminal();
+        let target = match quiet || !terminal {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        let style = match length {
+            Some(_) => "{prefix} {wide_bar:.cyan/dim} {percent:>3} %  {msg}  {eta} left ",
+            None => "{prefix} {spinner}  {msg}  {elapsed} ",
+        };
+        let bar = ProgressBar::with_draw_target(length, target).with_prefix(what);
+        bar.set_style(
+            ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        );
+        let lines = (!quiet && !terminal).then_some(what);
+        Self { bar, lines, length, last_line: Instant::now() }
+    }
+
+    /// Says how much has been done, and a word on it. Cheap enough for every few thousand rows.
+    pub(crate) fn set(&mut self, done: u64, message: impl FnOnce() -> String) {
+        match self.lines {
+            None if self.bar.is_hidden() => {}
+            None => {
+                self.bar.set_position(done);
+                self.bar.set_message(message());
+            }
+            Some(what) if self.last_line.elapsed() >= BETWEEN_LINES => {
+                self.last_line = Instant::now();
+                let message = message();
+                match self.length.filter(|&length| length > 0) {
+                    Some(length) => {
+                        eprintln!("{what}: {} %, {message}", done.min(length) * 100 / length);
+                    }
+                    None => eprintln!("{what}: {message}"),
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
