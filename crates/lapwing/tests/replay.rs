@@ -264,6 +264,7 @@ fn bad_logs_are_refused_with_file_line_and_column() {
     let long = "x".repeat(10 << 20);
     let with_long = |before: &str, after: &str| format!("{before}{long}{after}\n").into_bytes();
     let header = "step,source,loss\n";
+    let long_name = format!("{header}0,{},1\n", &long[..5000]);
     let cases: &[(&[u8], &[&str])] = &[
         (b"", &["losses.csv", "empty"]),
         (b"\n\n", &["losses.csv"]),
@@ -289,10 +290,7 @@ fn bad_logs_are_refused_with_file_line_and_column() {
         (&with_long(&format!("{header}0,"), ",1"), &["losses.csv, line 2", "longer than"]),
         (&with_long(&format!("{header}0,a,"), ""), &["losses.csv, line 2", "longer than"]),
         (&with_long("step,source,loss,note\n0,a,1,", ""), &["line 2", "longer than"]),
-        (
-            format!("{header}0,{},1\n", &long[..5000]).as_bytes(),
-            &["line 2, column \"source\"", "4096"],
-        ),
+        (long_name.as_bytes(), &["line 2, column \"source\"", "4096"]),
         (b"PAR1 is not enough to be Parquet", &["losses.csv"]),
         (b"PAR1PAR1", &["losses.csv"]),
         (b"\x1f\x8b\x08 this is not gzip", &["losses.csv"]),
@@ -307,6 +305,24 @@ fn bad_logs_are_refused_with_file_line_and_column() {
                 parts.iter().map(|part| part.replace("losses.csv", "standard input")).collect();
             refused(&piped, &parts.iter().map(String::as_str).collect::<Vec<_>>());
         }
+    }
+}
+
+#[test]
+fn lines_are_counted_through_blank_lines_and_line_breaks_in_fields() {
+    let header = "step,source,loss\n";
+    for (body, line) in [
+        ("0,a,x\n", 2),
+        ("0,a,x", 2),
+        ("\n\n0,a,x", 4),
+        ("\n\n0,a,x\n", 4),
+        ("0,a,1\r\n\r\n0,a,x\r\n", 4),
+        ("0,\"a\nb\",1\n0,a,x\n", 4),
+        ("\n0,\"a\n\nb\",x\n", 3),
+        ("\n0,\"a\n\nb\",x", 3),
+    ] {
+        let (_directory, path) = file(format!("{header}{body}"));
+        refused(&replay(&path, &[]), &[&format!("line {line}, column \"loss\"")]);
     }
 }
 
