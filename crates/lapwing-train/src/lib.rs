@@ -24,6 +24,7 @@ mod train;
 mod validation;
 
 pub use arrays::ArraysError;
+pub use atomic::replace as replace_file;
 pub use checkpoint::{CheckpointDir, CheckpointError};
 pub use device::{DeviceError, DeviceName};
 pub use error::TrainError;
