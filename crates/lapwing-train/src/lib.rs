@@ -26,6 +26,7 @@ mod train;
 mod validation;
 
 pub use arrays::ArraysError;
+pub use atomic::replace as replace_file;
 pub use checkpoint::{CheckpointDir, CheckpointError};
 pub use config::TrainConfig;
 pub use device::{DeviceError, DeviceName};
