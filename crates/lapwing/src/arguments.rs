@@ -29,6 +29,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Replay(crate::replay::Arguments),
+    Corrupt(crate::corrupt::Arguments),
     Completions(crate::completions::Arguments),
 }
 

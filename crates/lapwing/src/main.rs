@@ -2,6 +2,8 @@
 
 mod arguments;
 mod completions;
+mod corrupt;
+mod corruption;
 mod failure;
 mod output;
 mod progress;
@@ -17,6 +19,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Replay(arguments) => replay::run(arguments),
+        Command::Corrupt(arguments) => corrupt::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     failure::exit_code(done)
