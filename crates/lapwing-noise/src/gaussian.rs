@@ -17,7 +17,7 @@ impl AddedNoise {
 
     /// Changes the values of a sample.
     pub fn apply<T: Real>(&self, index: u64, values: &mut [T]) {
-        each(self.seed, Purpose::AddedNoise, index, values, |value, noise| value.plus(noise));
+        each(self.seed, Purpose::AddedNoise, index, values, T::plus);
     }
 }
 

@@ -1,5 +1,7 @@
 //! `lapwing corrupt` from the outside.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
@@ -163,8 +165,11 @@ fn chunk_label_noise_stays_within_its_chunks() {
     let directory = TempDir::new().unwrap();
     let data = written(&directory, "data.csv", &table());
     let chunks = |text: &str| -> Vec<Vec<String>> {
-        let labels: Vec<String> =
-            fields(text).into_iter().filter(|row| row[2] == "b").map(|row| row[3].clone()).collect();
+        let labels: Vec<String> = fields(text)
+            .into_iter()
+            .filter(|row| row[2] == "b")
+            .map(|row| row[3].clone())
+            .collect();
         labels.chunks(20).map(<[String]>::to_vec).collect()
     };
     let options = |noise| with(LABEL, &["--noise", noise, "--sources", "b", "--chunk", "20"]);
@@ -197,7 +202,8 @@ fn noise_of_the_inputs_has_the_scale_of_its_column() {
     };
     let std = |values: &[f64]| {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
-        (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
+        (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64)
+            .sqrt()
     };
     let options = |noise| with(LABEL, &["--noise", noise, "--sources", "b", "--features", "x"]);
     let old = column(&table());
@@ -319,8 +325,9 @@ fn a_file_is_replaced_only_when_forced_and_never_half() {
     output(&data, &with(&options, &["--force"]));
     assert_eq!(differences(&table(), &fs::read_to_string(&out).unwrap()).len(), 1);
     // Reading and writing the same file works, because it is replaced at the end.
-    let (same, _) = (data.to_str().unwrap(), ());
-    let options = with(LABEL, &["--noise", "exact-flip", "--sources", "b", "--out", same, "--force"]);
+    let same = data.to_str().unwrap();
+    let options =
+        with(LABEL, &["--noise", "exact-flip", "--sources", "b", "--out", same, "--force"]);
     output(&data, &options);
     assert_eq!(fs::read_to_string(&data).unwrap(), fs::read_to_string(&out).unwrap());
 }
@@ -401,7 +408,8 @@ fn write_parquet(path: &Path) {
 
 #[test]
 fn help_names_the_kinds_and_shows_examples() {
-    let output = Command::cargo_bin("lapwing").unwrap().args(["corrupt", "--help"]).output().unwrap();
+    let output =
+        Command::cargo_bin("lapwing").unwrap().args(["corrupt", "--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     for word in ["exact-flip", "uniform-target", "Examples:", "standard deviation", "--level"] {
         assert!(help.contains(word), "{word}");
