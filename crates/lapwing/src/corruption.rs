@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use lapwing_data::{MISSING_TOKENS, StringRecord, TableFile};
 use lapwing_noise::{
     AddedNoise, ChunkLabelFlip, ChunkLabelShuffle, ChunkShuffle, ExactFlip, Level, NoiseKind,
@@ -89,8 +89,10 @@ impl<'a> Corruption<'a> {
         }
         let mut survey = Survey::new(&request, counts.len());
         file.each_record(|row, record| {
-            survey.observe(&request, &chosen, row, record);
-            anyhow::Ok(())
+            survey.observe(&request, &chosen, row, record).with_context(|| {
+                let column = &file.columns()[request.target];
+                format!("{}, row {row}, column {column:?}", file.path().display())
+            })
         })?;
         for count in &mut counts {
             count.rows = survey.sources.get(&count.name).map_or(0, |source| source.rows);
@@ -227,9 +229,9 @@ impl Survey {
         chosen: &HashMap<String, usize>,
         row: u64,
         record: &StringRecord,
-    ) {
+    ) -> anyhow::Result<()> {
         self.rows = row;
-        let Some((name, target)) = usable(record, request) else { return };
+        let Some((name, target)) = usable(record, request) else { return Ok(()) };
         match self.sources.get_mut(name) {
             Some(source) => source.rows += 1,
             None => {
@@ -238,7 +240,9 @@ impl Survey {
             }
         }
         if request.kind == NoiseKind::UniformTarget {
-            let value = finite(target).unwrap_or(f64::NAN);
+            let Some(value) = finite(target) else {
+                bail!("expected a number, found {target:?}");
+            };
             self.low = self.low.min(value);
             self.high = self.high.max(value);
         } else if request.columns.is_empty() {
@@ -253,6 +257,7 @@ impl Survey {
                 scale.observe(value);
             }
         }
+        Ok(())
     }
 
     /// The noise, now that all is known that it depends on.
@@ -419,7 +424,7 @@ fn usable<'r>(record: &'r StringRecord, request: &Request<'_>) -> Option<(&'r st
     };
     let target = present(request.target)?;
     // A number that is not finite is a missing one, as in training.
-    let infinite = target.parse::<f64>().is_ok_and(|value| !value.is_finite());
+    let infinite = target.parse::<f64>().is_ok_and(f64::is_infinite);
     Some((present(request.source)?, target)).filter(|_| !infinite)
 }
 

@@ -377,6 +377,8 @@ fn a_kind_that_does_not_fit_says_what_does() {
     assert!(said.contains("\"label\" is categorical"), "{said}");
     let said = refused(LABEL, &["--noise", "chunk-shuffle", "--features", "x"]);
     assert!(said.contains("needs 2 numeric"), "{said}");
+    let said = refused(LABEL, &["--noise", "uniform-target", "--task", "regression"]);
+    assert!(said.contains("row 1, column \"label\": expected a number, found \"no\""), "{said}");
     let said = refused(LABEL, &["--noise", "added-noise", "--features", "y"]);
     assert!(said.contains("no column \"y\""), "{said}");
 }
