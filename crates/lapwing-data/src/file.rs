@@ -104,6 +104,15 @@ impl TableFile {
         Ok(Self { path, format, columns, unsupported })
     }
 
+    /// Opens a table of text, the kind that can be copied row by row.
+    pub fn open_text(path: impl AsRef<Path>) -> Result<Self> {
+        let file = Self::open(path)?;
+        match file.format {
+            Format::Text { .. } => Ok(file),
+            Format::Parquet => Err(DataError::CannotRewrite { path: file.path }),
+        }
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -131,11 +140,23 @@ impl TableFile {
     }
 
     /// The delimiter of a text file.
-    pub(crate) fn delimiter(&self) -> Option<u8> {
+    pub fn delimiter(&self) -> Option<u8> {
         match self.format {
             Format::Text { delimiter, .. } => Some(delimiter),
             Format::Parquet => None,
         }
+    }
+
+    /// Calls `visit` with every record of text and its data row, counted from 1, until it returns an error. What
+    /// [`rewrite`](crate::rewrite) does, without writing; Parquet has no such records.
+    pub fn each_record<E: From<DataError>>(
+        &self,
+        mut visit: impl FnMut(u64, &StringRecord) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.scan(|record| match record.text() {
+            Some(text) => visit(record.row, text),
+            None => Err(DataError::CannotRewrite { path: self.path.clone() }.into()),
+        })
     }
 
     /// Calls `visit` with every record from the first to the last, or until it returns an error.

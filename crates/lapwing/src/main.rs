@@ -2,6 +2,8 @@
 
 mod arguments;
 mod completions;
+mod corrupt;
+mod corruption;
 mod demo;
 mod evaluate;
 mod failure;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Command::Sources(arguments) => sources::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Replay(arguments) => replay::run(arguments),
+        Command::Corrupt(arguments) => corrupt::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     failure::exit_code(done)
