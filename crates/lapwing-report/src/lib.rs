@@ -38,6 +38,7 @@ mod warning;
 
 pub use evidence::{Comparison, Confusion, Evidence, Residuals, WorstRow};
 pub use losses::{Histogram, Phase, PhaseLosses, SourceLosses};
+pub use name::reveal;
 pub use report::{Column, Dropped, EpochMetric, Outcome, Report, Setting, Summary, Task};
 pub use source::{Interval, Point, Ruling, SourceRow, Trajectory, Verdict};
 pub use warning::Warning;

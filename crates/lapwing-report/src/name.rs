@@ -12,7 +12,7 @@ const TABLE: usize = 64;
 const LABEL: usize = 20;
 
 /// Spells out characters that cannot be seen or that change the direction of what follows.
-pub(crate) fn reveal(text: &str) -> String {
+pub fn reveal(text: &str) -> String {
     if text.is_empty() {
         return "(empty)".to_owned();
     }

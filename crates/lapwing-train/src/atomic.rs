@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Writes `parts` to `path`: a temporary file in the same directory, flushed to disk, renamed over the old one, and the
 /// directory flushed so that the new name survives a power cut. Promises nothing about a disk that lies about flushing.
-pub(crate) fn replace(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+pub fn replace(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     write_beside(path, parts)?.persist(path).map_err(|failed| failed.error)?;
     flush_directory(path)
 }

@@ -59,6 +59,18 @@ pub fn huber(predictions: Tensor<1>, values: Tensor<1>, delta: f64) -> Tensor<1>
 }
 
 impl Loss {
+    /// The loss of a row as a score that a wrong target can spoil only so much: one minus the probability given to the
+    /// label, or the absolute error. Cross-entropy and squared error punish a model without bound for being right where
+    /// the target is wrong, and so choose models that hedge; under label noise that is symmetric the ranking of models by
+    /// the bounded score is that without noise.
+    pub(crate) fn bounded(&self, loss: f32) -> f32 {
+        match self {
+            Loss::CrossEntropy => 1.0 - (-loss).exp(),
+            Loss::SquaredError => loss.sqrt(),
+            Loss::Huber { .. } => loss,
+        }
+    }
+
     /// One loss per row of `outputs` `[batch, outputs]`.
     pub(crate) fn per_sample(&self, outputs: Tensor<2>, targets: BatchTargets) -> Tensor<1> {
         match targets {
@@ -115,6 +127,16 @@ mod tests {
             9.382_293_5e-5,
         ];
         close(x.grad(&gradients).unwrap().reshape([-1]), &theirs);
+    }
+
+    #[test]
+    fn the_bounded_score_keeps_the_order_of_losses_and_is_bounded_for_classes() {
+        assert_eq!(Loss::CrossEntropy.bounded(0.0), 0.0);
+        assert!((Loss::CrossEntropy.bounded(-(0.25f32.ln())) - 0.75).abs() < 1e-6);
+        assert_eq!(Loss::CrossEntropy.bounded(1e30), 1.0);
+        assert_eq!(Loss::SquaredError.bounded(9.0), 3.0);
+        assert_eq!(Loss::Huber { delta: 1.0 }.bounded(9.0), 9.0);
+        assert!(Loss::CrossEntropy.bounded(f32::NAN).is_nan());
     }
 
     // p = torch.tensor([0, 1.5, -3, 0.25, 10], requires_grad=True); t = torch.tensor([0.5, 1, 2, 0.25, -10])

@@ -36,18 +36,23 @@ pub struct MlpConfig {
     pub outputs: usize,
     /// Share of hidden units set to zero at each training step, in [0, 1).
     pub dropout: f32,
+    /// Bends features smoothly into ±this many standard deviations, x / √(1 + (x / clip)²), so that one absurd value
+    /// cannot make an absurd prediction. Features are expected standardised. None: as they are.
+    pub clip: Option<f32>,
 }
 
 /// An architecture that cannot be built.
 #[derive(Debug, Error, PartialEq)]
 #[error(
-    "a network of {sizes:?} units with dropout {dropout} cannot be built: expected 1 to 2^20 units per layer, at most 64 layers and 2^31 parameters, dropout in [0, 1)"
+    "a network of {sizes:?} units with dropout {dropout} and clip {clip:?} cannot be built: expected 1 to 2^20 units per layer, at most 64 layers and 2^31 parameters, dropout in [0, 1), clip above 0"
 )]
 pub struct ArchitectureError {
     /// Units per layer, inputs first.
     pub sizes: Vec<usize>,
     /// Dropout asked for.
     pub dropout: f32,
+    /// Clip asked for.
+    pub clip: Option<f32>,
 }
 
 impl MlpConfig {
@@ -79,12 +84,14 @@ impl Architecture {
             .windows(2)
             .map(|pair| pair[0].saturating_mul(pair[1]))
             .fold(0, usize::saturating_add);
-        if sizes.len() > MOST_LAYERS
+        let clips = config.clip.is_none_or(|clip| clip > 0.0 && clip.is_finite());
+        if !clips
+            || sizes.len() > MOST_LAYERS
             || sizes.iter().any(|size| !(1..=MOST_UNITS).contains(size))
             || parameters > MOST_PARAMETERS
             || !(0.0..1.0).contains(&config.dropout)
         {
-            return Err(ArchitectureError { sizes, dropout: config.dropout });
+            return Err(ArchitectureError { sizes, dropout: config.dropout, clip: config.clip });
         }
         let layer = |(depth, pair): (usize, &[usize])| {
             [
@@ -116,7 +123,7 @@ impl Architecture {
         let mut stream = Stream::new(seed, Purpose::Parameters, 0);
         let layer = |pair: &[usize]| Linear::init(pair[0], pair[1], &mut stream, device);
         let layers = config.sizes().windows(2).map(layer).collect();
-        Ok(Network::Mlp(Mlp { layers, dropout: config.dropout }))
+        Ok(Network::Mlp(Mlp { layers, dropout: config.dropout, clip: config.clip }))
     }
 }
 
@@ -140,6 +147,7 @@ impl Network {
 pub(crate) struct Mlp {
     layers: Vec<Linear>,
     dropout: f32,
+    clip: Option<f32>,
 }
 
 /// `x · weight + bias`, weight `[inputs, outputs]`.
@@ -168,6 +176,10 @@ impl Linear {
 
 impl Mlp {
     fn forward(&self, mut x: Tensor<2>, mut masks: Option<&mut Stream>) -> Tensor<2> {
+        if let Some(clip) = self.clip {
+            let bend = x.clone().div_scalar(clip).square().add_scalar(1.0).sqrt();
+            x = x / bend;
+        }
         for (depth, layer) in self.layers.iter().enumerate() {
             x = layer.forward(x);
             if depth + 1 < self.layers.len() {
@@ -201,7 +213,13 @@ mod tests {
     use crate::parameters::read;
 
     fn mlp(hidden: &[usize], dropout: f32) -> Architecture {
-        Architecture::Mlp(MlpConfig { inputs: 4, hidden: hidden.to_vec(), outputs: 3, dropout })
+        Architecture::Mlp(MlpConfig {
+            inputs: 4,
+            hidden: hidden.to_vec(),
+            outputs: 3,
+            dropout,
+            clip: None,
+        })
     }
 
     #[test]
@@ -232,6 +250,25 @@ mod tests {
         let mean: f32 = (0..TRIALS).map(|step| masked(step)[0]).sum::<f32>() / TRIALS as f32;
         let plain = out(None)[0];
         assert!((mean - plain).abs() < 0.05, "{mean} against {plain}");
+    }
+
+    #[test]
+    fn clipping_leaves_ordinary_features_and_bends_absurd_ones() {
+        let device = Device::flex();
+        let config = |clip| MlpConfig { inputs: 1, hidden: vec![], outputs: 1, dropout: 0.0, clip };
+        let network = |clip| Architecture::Mlp(config(clip)).init(0, &device).unwrap();
+        // What the layer saw: its output without bias, over its weight.
+        let seen = |clip, x: f32| {
+            let parameters = read(&network(clip));
+            let out = network(clip).forward(Tensor::from_data([[x]], &device), None);
+            let out: Vec<f32> = out.into_data().try_to_vec().unwrap();
+            (out[0] - parameters[1].values[0]) / parameters[0].values[0]
+        };
+        assert!((seen(None, 1_000.0) - 1_000.0).abs() < 1e-2);
+        assert!((seen(Some(3.0), 0.5) - 0.493_196_96).abs() < 1e-4);
+        assert!((seen(Some(3.0), 3.0) - 2.121_320_3).abs() < 1e-4);
+        assert!((seen(Some(3.0), -1_000.0) + 3.0).abs() < 1e-3);
+        assert!(Architecture::Mlp(config(Some(0.0))).init(0, &device).is_err());
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What a run tells while it goes on.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::method::Standing;
+use crate::method::{Method, Standing};
 
 /// Watches a run: progress bars, trajectories, interruption. Every call has a default that does nothing.
 pub trait Observer {
@@ -66,6 +67,30 @@ pub struct SourceStep {
     pub standing: Standing,
 }
 
+impl SourceStep {
+    /// The sources of a batch, in order of first appearance.
+    pub(crate) fn of_batch(losses: &[f32], sources: &[u32], method: &dyn Method) -> Vec<Self> {
+        let mut place = HashMap::new();
+        let mut tallies: Vec<(u32, f64, u32)> = Vec::new();
+        for (&source, &loss) in sources.iter().zip(losses) {
+            let at = *place.entry(source).or_insert_with(|| {
+                tallies.push((source, 0.0, 0));
+                tallies.len() - 1
+            });
+            if loss.is_finite() {
+                tallies[at].1 += f64::from(loss);
+                tallies[at].2 += 1;
+            }
+        }
+        let step = |(source, sum, rows): (u32, f64, u32)| SourceStep {
+            source,
+            loss: (rows > 0).then(|| sum / f64::from(rows)),
+            standing: method.standing(source),
+        };
+        tallies.into_iter().map(step).collect()
+    }
+}
+
 /// One epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
@@ -79,6 +104,9 @@ pub struct Epoch {
     pub nonfinite: u64,
     /// Validation loss, rows counting as much as their sources.
     pub valid_loss: Option<f64>,
+    /// What chooses the best epoch, lower is better: one minus the probability of the label, or the absolute error in
+    /// standard deviations; rows counting as much as their sources.
+    pub valid_score: Option<f64>,
     /// Validation loss, every row counting the same.
     pub valid_loss_unweighted: Option<f64>,
     /// Mean validation loss per source.

@@ -138,7 +138,7 @@ mod tests {
 
     /// A line through three points, weight and bias from fixed values.
     fn line(device: &Device) -> Network {
-        let config = MlpConfig { inputs: 2, hidden: vec![], outputs: 1, dropout: 0.0 };
+        let config = MlpConfig { inputs: 2, hidden: vec![], outputs: 1, dropout: 0.0, clip: None };
         let network = Architecture::Mlp(config).init(0, device).unwrap();
         let mut parameters = read(&network);
         parameters[0].values = vec![0.5, -0.25];

@@ -1,10 +1,10 @@
 //! Settings that suit a table nobody has tuned for: pure functions of its shape.
 
+use crate::config::TrainConfig;
 use crate::loss::Loss;
 use crate::optimiser::OptimiserConfig;
 use crate::rows::{Data, Targets};
 use crate::schedule::Schedule;
-use crate::train::TrainConfig;
 
 /// The shape of a table, as far as planning goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub struct Plan {
     pub patience: usize,
     /// Units of the hidden layers.
     pub hidden: Vec<usize>,
+    /// Share of hidden units dropped at each step.
+    pub dropout: f32,
+    /// Adam's weight decay.
+    pub weight_decay: f64,
     /// Highest learning rate.
     pub learning_rate: f64,
     /// Steps: batches per epoch times epochs.
@@ -40,7 +44,9 @@ pub struct Plan {
 
 /// Fewest steps worth planning: a network that starts from nothing and a rule that needs histories both need some.
 const FEWEST_STEPS: usize = 3_000;
-const FEWEST_EPOCHS: usize = 10;
+/// Fewest epochs, and fewest for a table so long that an epoch is a run by itself.
+const FEWEST_EPOCHS: (usize, usize) = (20, 10);
+const LONG: usize = 200_000;
 const SMALLEST_BATCH: usize = 16;
 const LARGEST_BATCH: usize = 1_024;
 
@@ -52,13 +58,17 @@ pub fn plan(shape: TableShape, history_length: usize) -> Plan {
     let window_steps = window_steps(sources, batch_size, history_length);
     // Histories should be complete within the first tenth of the run; more than three times the work is not worth it.
     let wanted = (10 * window_steps as usize).clamp(FEWEST_STEPS, 3 * FEWEST_STEPS);
-    let epochs = wanted.div_ceil(batches).max(FEWEST_EPOCHS);
+    let fewest = if rows < LONG { FEWEST_EPOCHS.0 } else { FEWEST_EPOCHS.1 };
+    let epochs = wanted.div_ceil(batches).max(fewest);
     let steps = (batches * epochs) as u64;
+    let (dropout, weight_decay) = regularisation(rows, width);
     Plan {
         batch_size,
         epochs,
-        patience: epochs.div_ceil(3).max(FEWEST_EPOCHS),
+        patience: epochs.div_ceil(2).max(FEWEST_EPOCHS.1),
         hidden: hidden(rows, width),
+        dropout,
+        weight_decay,
         learning_rate: 2e-3,
         steps,
         window_steps,
@@ -85,10 +95,20 @@ pub fn window_steps(sources: usize, batch_size: usize, history_length: usize) ->
 fn hidden(rows: usize, width: usize) -> Vec<usize> {
     let units = match rows {
         0..2_000 => 64,
-        2_000..200_000 => 128,
+        2_000..LONG => 128,
         _ => 256,
     };
     vec![units.max(width.min(512).next_power_of_two().min(256)); 2]
+}
+
+/// Dropout and weight decay: strong where features are many for the rows, since such a network learns single rows (and
+/// their noise) by heart before the rule has found out whom not to believe; none where rows are plenty.
+fn regularisation(rows: usize, width: usize) -> (f32, f64) {
+    match rows / width.max(1) {
+        0..100 => (0.5, 1e-3),
+        100..500 => (0.25, 1e-4),
+        _ => (0.0, 0.0),
+    }
 }
 
 /// δ such that a source above the threshold at every step falls to half weight, 1 − tanh²(0.005·δ·C) = ½, after a tenth
@@ -104,12 +124,13 @@ impl Plan {
         TrainConfig {
             seed,
             hidden: self.hidden.clone(),
-            dropout: 0.0,
+            dropout: self.dropout,
+            clip: Some(3.0),
             loss: match data.targets {
                 Targets::Classes { .. } => Loss::CrossEntropy,
                 Targets::Values(_) => Loss::SquaredError,
             },
-            optimiser: OptimiserConfig::Adam { weight_decay: 0.0 },
+            optimiser: OptimiserConfig::Adam { weight_decay: self.weight_decay },
             schedule: Schedule::Cosine { learning_rate: self.learning_rate },
             batch_size: self.batch_size,
             epochs: self.epochs,
@@ -185,7 +206,7 @@ mod tests {
             let plan = plan_of(rows, width, sources);
             prop_assert!(plan.batch_size >= 1 && plan.batch_size <= LARGEST_BATCH);
             prop_assert!(plan.steps >= 1_500);
-            prop_assert!(plan.epochs >= FEWEST_EPOCHS && plan.patience <= plan.epochs);
+            prop_assert!(plan.epochs >= FEWEST_EPOCHS.1 && plan.patience <= plan.epochs);
             prop_assert!(plan.hidden.iter().all(|units| (64..=256).contains(units)));
             prop_assert!(plan.depression_strength > 0.0 && plan.depression_strength.is_finite());
         }

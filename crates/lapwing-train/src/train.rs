@@ -7,44 +7,19 @@ use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::{Checkpoint, CheckpointDir, CheckpointError, State};
+use crate::checkpoint::CheckpointDir;
+use crate::config::TrainConfig;
 use crate::device::DeviceName;
 use crate::error::TrainError;
-use crate::loss::Loss;
 use crate::method::{Method, MethodConfig};
 use crate::model::{Model, Task, features, losses};
 use crate::network::{Architecture, MlpConfig, Network};
 use crate::observer::{Epoch, Observer, SourceStep, Step};
-use crate::optimiser::{Optimiser, OptimiserConfig};
+use crate::optimiser::Optimiser;
 use crate::parameters::{Parameter, all_finite, gradients, host, read, write};
 use crate::random::{Purpose, Stream};
-use crate::rows::{Data, Targets};
-use crate::schedule::Schedule;
+use crate::rows::Data;
 use crate::validation::SourceLosses;
-
-/// Everything about a run but the data, the method and the device. [`plan`](crate::plan) proposes one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TrainConfig {
-    /// Decides first parameters, order and dropout.
-    pub seed: u64,
-    /// Units of each hidden layer.
-    pub hidden: Vec<usize>,
-    /// Share of hidden units dropped at each step.
-    pub dropout: f32,
-    /// The loss.
-    pub loss: Loss,
-    /// The optimiser.
-    pub optimiser: OptimiserConfig,
-    /// The learning rate.
-    pub schedule: Schedule,
-    /// Rows per step; the last batch of an epoch may be smaller.
-    pub batch_size: usize,
-    /// Most epochs.
-    pub epochs: usize,
-    /// Epochs without a better validation loss after which the run ends.
-    pub patience: usize,
-}
 
 /// How far a run has come; the part of its state that is neither parameters nor method.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -71,38 +46,19 @@ pub enum Finish {
     Interrupted,
 }
 
-/// How a resumed run starts.
-#[derive(Debug)]
-pub enum Resumed {
-    /// There was no checkpoint: from the beginning.
-    Fresh,
-    /// From the last checkpoint.
-    At {
-        /// Steps already done.
-        step: u64,
-    },
-    /// From the checkpoint before the last, because the last is damaged.
-    Fallback {
-        /// Steps already done.
-        step: u64,
-        /// What is wrong with the last.
-        damaged: CheckpointError,
-    },
-}
-
 /// A run.
 pub struct Trainer<'a> {
     config: TrainConfig,
     architecture: Architecture,
     data: Data<'a>,
     task: Task,
-    device: Device,
-    network: Network,
-    optimiser: Optimiser,
-    method: Box<dyn Method>,
-    progress: Progress,
-    best: Option<Vec<Parameter>>,
-    fingerprint: String,
+    pub(crate) device: Device,
+    pub(crate) network: Network,
+    pub(crate) optimiser: Optimiser,
+    pub(crate) method: Box<dyn Method>,
+    pub(crate) progress: Progress,
+    pub(crate) best: Option<Vec<Parameter>>,
+    pub(crate) fingerprint: String,
 }
 
 impl<'a> Trainer<'a> {
@@ -121,6 +77,7 @@ impl<'a> Trainer<'a> {
             hidden: config.hidden.clone(),
             outputs: task.outputs(),
             dropout: config.dropout,
+            clip: config.clip,
         });
         let device = device.open()?.autodiff();
         let network = architecture.init(config.seed, &device)?;
@@ -222,7 +179,7 @@ impl<'a> Trainer<'a> {
             rows,
             losses: &seen,
             weights: &weights,
-            sources: &self.sources_of(&seen, &sources),
+            sources: &SourceStep::of_batch(&seen, &sources, &*self.method),
         }))
     }
 
@@ -243,15 +200,15 @@ impl<'a> Trainer<'a> {
     fn end_epoch(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let (epoch, step) = (self.progress.epoch, self.progress.step);
         let (sum, rows, nonfinite) = std::mem::take(&mut self.progress.tally);
-        let valid = self.validate();
+        let (valid, scores) = self.validate();
         let weight = |source| self.method.standing(source).weight;
-        let score = valid.score(weight);
+        let score = scores.mean(weight);
         let lost = rows == 0 || (!self.data.valid.is_empty() && score.is_infinite());
         if lost || !all_finite(&self.network) {
             return Err(TrainError::Diverged { step, epoch });
         }
         let best = match &self.progress.best {
-            Some(best) => score < best.score(weight),
+            Some(best) => score < best.mean(weight),
             None => score.is_finite(),
         };
         let report = Epoch {
@@ -259,14 +216,15 @@ impl<'a> Trainer<'a> {
             step,
             train_loss: sum / rows as f64,
             nonfinite,
-            valid_loss: Some(score).filter(|score| score.is_finite()),
-            valid_loss_unweighted: Some(valid.score(|_| 1.0)).filter(|score| score.is_finite()),
+            valid_loss: Some(valid.mean(weight)).filter(|loss| loss.is_finite()),
+            valid_score: Some(score).filter(|score| score.is_finite()),
+            valid_loss_unweighted: Some(valid.mean(|_| 1.0)).filter(|score| score.is_finite()),
             valid_loss_by_source: valid.means().collect(),
             best,
         };
         if best {
             self.best = Some(read(&self.network));
-            self.progress.best = Some(valid);
+            self.progress.best = Some(scores);
         }
         self.progress.stale = if best { 0 } else { self.progress.stale + 1 };
         self.progress.epoch += 1;
@@ -276,10 +234,11 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    fn validate(&self) -> SourceLosses {
+    /// Losses of the validation part per source, and what chooses the best epoch: the same, bounded.
+    fn validate(&self) -> (SourceLosses, SourceLosses) {
         let (network, device) = (self.network.valid(), self.device.clone().inner());
         let Data { rows, targets, sources, valid, .. } = self.data;
-        let mut found = SourceLosses::default();
+        let (mut plain, mut bounded) = (SourceLosses::default(), SourceLosses::default());
         for (&row, loss) in valid.iter().zip(losses(
             &network,
             rows,
@@ -289,9 +248,10 @@ impl<'a> Trainer<'a> {
             valid,
             &device,
         )) {
-            found.add(sources[row as usize], loss);
+            plain.add(sources[row as usize], loss);
+            bounded.add(sources[row as usize], self.config.loss.bounded(loss));
         }
-        found
+        (plain, bounded)
     }
 
     /// Whether there is nothing left to do.
@@ -300,7 +260,8 @@ impl<'a> Trainer<'a> {
         self.progress.epoch >= self.config.epochs || impatient
     }
 
-    fn batches(&self) -> usize {
+    /// Batches per epoch.
+    pub(crate) fn batches(&self) -> usize {
         self.data.train.len().div_ceil(self.config.batch_size)
     }
 
@@ -327,99 +288,5 @@ impl<'a> Trainer<'a> {
         };
         let (architecture, device) = (self.architecture.clone(), self.device.clone().inner());
         Ok(Model::new(architecture, self.task, self.config.loss, network.valid(), device))
-    }
-
-    /// Goes on from the last checkpoint in `directory`, if there is one and it is of the same data and configuration.
-    pub fn resume(
-        &mut self,
-        directory: &CheckpointDir,
-        observer: &mut dyn Observer,
-    ) -> Result<Resumed, TrainError> {
-        let Some(found) = directory.load()? else {
-            return Ok(Resumed::Fresh);
-        };
-        let Checkpoint { state, network, optimiser, best, observer: gathered } = found.checkpoint;
-        if state.fingerprint != self.fingerprint {
-            return Err(TrainError::OtherRun);
-        }
-        self.network = write(self.network.clone(), &network)?;
-        self.optimiser.load(&optimiser, &self.device.clone().inner())?;
-        self.method.load(state.method)?;
-        if let Some(best) = &best {
-            write(self.network.clone(), best)?;
-        }
-        self.best = best;
-        self.progress = state.progress;
-        observer.load(&gathered).map_err(TrainError::Observer)?;
-        let step = self.progress.step;
-        Ok(match found.damaged {
-            None => Resumed::At { step },
-            Some(damaged) => Resumed::Fallback { step, damaged },
-        })
-    }
-
-    fn checkpoint(&self, observer: &dyn Observer) -> Result<Checkpoint, TrainError> {
-        Ok(Checkpoint {
-            state: State::new(self.fingerprint.clone(), self.progress.clone(), self.method.save()?),
-            network: read(&self.network),
-            optimiser: self.optimiser.save(),
-            best: self.best.clone(),
-            observer: observer.save(),
-        })
-    }
-
-    /// Loss and standing of each source of a batch, in order of first appearance.
-    fn sources_of(&self, losses: &[f32], sources: &[u32]) -> Vec<SourceStep> {
-        let mut place = std::collections::HashMap::new();
-        let mut tallies: Vec<(u32, f64, u32)> = Vec::new();
-        for (&source, &loss) in sources.iter().zip(losses) {
-            let at = *place.entry(source).or_insert_with(|| {
-                tallies.push((source, 0.0, 0));
-                tallies.len() - 1
-            });
-            if loss.is_finite() {
-                tallies[at].1 += f64::from(loss);
-                tallies[at].2 += 1;
-            }
-        }
-        let step = |(source, sum, rows): (u32, f64, u32)| SourceStep {
-            source,
-            loss: (rows > 0).then(|| sum / f64::from(rows)),
-            standing: self.method.standing(source),
-        };
-        tallies.into_iter().map(step).collect()
-    }
-}
-
-impl TrainConfig {
-    fn check(&self, targets: &Targets) -> Result<(), TrainError> {
-        let refuse = |what| Err(TrainError::Config(what));
-        let (Schedule::Constant { learning_rate } | Schedule::Cosine { learning_rate }) =
-            self.schedule;
-        if !(learning_rate > 0.0 && learning_rate.is_finite()) {
-            return refuse("the learning rate must be a number above 0");
-        }
-        if self.batch_size == 0 || self.epochs == 0 || self.patience == 0 {
-            return refuse("batch size, epochs and patience must be at least 1");
-        }
-        let classification = matches!(targets, Targets::Classes { .. });
-        if classification != (self.loss == Loss::CrossEntropy) {
-            return refuse(
-                "cross-entropy goes with classes, squared error and Huber's loss with values",
-            );
-        }
-        if matches!(self.loss, Loss::Huber { delta } if !(delta > 0.0 && delta.is_finite())) {
-            return refuse("Huber's delta must be a number above 0");
-        }
-        let (OptimiserConfig::Sgd { weight_decay, .. } | OptimiserConfig::Adam { weight_decay }) =
-            self.optimiser;
-        if !(weight_decay >= 0.0 && weight_decay.is_finite()) {
-            return refuse("the weight decay must be a number from 0");
-        }
-        if matches!(self.optimiser, OptimiserConfig::Sgd { momentum, .. } if !(0.0..1.0).contains(&momentum))
-        {
-            return refuse("the momentum must be from 0 to below 1");
-        }
-        Ok(())
     }
 }

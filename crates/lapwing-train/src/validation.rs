@@ -29,8 +29,8 @@ impl SourceLosses {
     }
 
     /// The weighted mean over rows; the plain one if nobody weighs anything; infinite if there is no row.
-    pub(crate) fn score(&self, weight: impl Fn(u32) -> f64) -> f64 {
-        let mean = |weight: &dyn Fn(u32) -> f64| {
+    pub(crate) fn mean(&self, weight: impl Fn(u32) -> f64) -> f64 {
+        let over = |weight: &dyn Fn(u32) -> f64| {
             let (mut losses, mut rows) = (0.0, 0.0);
             for (&source, &(sum, count)) in &self.0 {
                 losses += weight(source) * sum;
@@ -38,7 +38,7 @@ impl SourceLosses {
             }
             (rows > 0.0).then(|| losses / rows)
         };
-        mean(&weight).or_else(|| mean(&|_| 1.0)).unwrap_or(f64::INFINITY)
+        over(&weight).or_else(|| over(&|_| 1.0)).unwrap_or(f64::INFINITY)
     }
 }
 
@@ -52,11 +52,11 @@ mod tests {
         for (source, loss) in [(0, 1.0), (0, 3.0), (1, 10.0), (1, f32::NAN)] {
             losses.add(source, loss);
         }
-        assert_eq!(losses.score(|_| 1.0), 14.0 / 3.0);
-        assert_eq!(losses.score(|source| if source == 0 { 1.0 } else { 0.0 }), 2.0);
-        assert_eq!(losses.score(|source| if source == 0 { 1.0 } else { 0.5 }), 9.0 / 2.5);
-        assert_eq!(losses.score(|_| 0.0), 14.0 / 3.0);
+        assert_eq!(losses.mean(|_| 1.0), 14.0 / 3.0);
+        assert_eq!(losses.mean(|source| if source == 0 { 1.0 } else { 0.0 }), 2.0);
+        assert_eq!(losses.mean(|source| if source == 0 { 1.0 } else { 0.5 }), 9.0 / 2.5);
+        assert_eq!(losses.mean(|_| 0.0), 14.0 / 3.0);
         assert_eq!(losses.means().collect::<Vec<_>>(), [(0, 2.0), (1, 10.0)]);
-        assert_eq!(SourceLosses::default().score(|_| 1.0), f64::INFINITY);
+        assert_eq!(SourceLosses::default().mean(|_| 1.0), f64::INFINITY);
     }
 }

@@ -241,6 +241,8 @@ fn the_best_epoch_is_kept_and_patience_ends_the_run() {
         "the model is that of the best epoch"
     );
     assert!(
-        history.iter().all(|epoch| epoch.valid_loss.unwrap() >= history[best].valid_loss.unwrap())
+        history
+            .iter()
+            .all(|epoch| epoch.valid_score.unwrap() >= history[best].valid_score.unwrap())
     );
 }

@@ -15,6 +15,9 @@ use lapwing_core::{LapConfig, Ties, Weighting, leniency_for_false_alarm};
     propagate_version = true,
     after_help = "\
 Examples:
+  lapwing demo                           see it work, in seconds, without data
+  lapwing train data.csv --target label --source hospital
+  lapwing sources runs/data-…            the verdicts, worst first
   lapwing replay losses.csv              what the rule makes of a log of losses
   lapwing replay losses.csv --summary    only where each source ends
   lapwing completions bash               shell completions
@@ -28,6 +31,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(crate::demo::Arguments),
+    Train(Box<crate::train::Arguments>),
+    Predict(crate::predict::Arguments),
+    Evaluate(crate::evaluate::Arguments),
+    Sources(crate::sources::Arguments),
+    Report(crate::report::Arguments),
     Replay(crate::replay::Arguments),
     Corrupt(crate::corrupt::Arguments),
     Completions(crate::completions::Arguments),

@@ -4,16 +4,37 @@ use std::io;
 use std::process::ExitCode;
 
 use lapwing_data::DataError;
+use lapwing_run::RunError;
 
-/// 0 when all went well, 2 with a message on stderr when it did not.
+/// Something the user asked to fail on.
+#[derive(Debug)]
+pub(crate) struct Finding(pub(crate) String);
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Finding {}
+
+/// 0 when all went well, 1 with a finding, 2 with a message on stderr when it did not go well.
 pub(crate) fn exit_code(done: anyhow::Result<()>) -> ExitCode {
     let Err(error) = done else { return ExitCode::SUCCESS };
     // `lapwing … | head` has seen enough: that is no failure.
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS;
     }
-    eprintln!("error: {error:#}");
-    if let Some(advice) = error.downcast_ref().and_then(advice) {
+    if let Some(finding) = error.downcast_ref::<Finding>() {
+        eprintln!("{finding}");
+        return ExitCode::from(1);
+    }
+    eprintln!("error: {}", printable(&format!("{error:#}")));
+    let advice = match error.downcast_ref::<RunError>() {
+        Some(error) => run_advice(error),
+        None => error.downcast_ref().and_then(advice),
+    };
+    if let Some(advice) = advice {
         eprintln!("{advice}");
     }
     ExitCode::from(2)
@@ -27,6 +48,36 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         };
         io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
+}
+
+/// Messages may hold names from data: control characters in them must not reach a terminal.
+fn printable(message: &str) -> String {
+    let lines: Vec<String> =
+        message.lines().map(|line| lapwing_report::reveal(line.trim_end())).collect();
+    lines.join("\n")
+}
+
+fn run_advice(error: &RunError) -> Option<&'static str> {
+    match error {
+        RunError::NotEmpty(_) => Some(
+            "hint: --force replaces the run in it, --resume goes on with it, --out names another directory",
+        ),
+        RunError::Missing("DATA" | "--target" | "--source") => {
+            Some("example: lapwing train data.csv --target label --source hospital")
+        }
+        RunError::NotARun { .. } => {
+            Some("hint: `lapwing train --resume RUN` finishes a run that was interrupted")
+        }
+        RunError::UnseenClasses { .. } => Some(
+            "hint: a model can only know classes of its training data; remove these rows, or train on data that has them",
+        ),
+        RunError::Data(DataError::WrongType { .. }) => Some(
+            "hint: the column had another type in training; --types COLUMN=TYPE decides it there",
+        ),
+        RunError::Data(DataError::MissingColumn { .. }) => None,
+        RunError::Data(error) => advice(error),
+        _ => None,
+    }
 }
 
 /// What to do next, where the message does not say so itself.

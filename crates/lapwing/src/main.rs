@@ -4,10 +4,19 @@ mod arguments;
 mod completions;
 mod corrupt;
 mod corruption;
+mod demo;
+mod evaluate;
 mod failure;
 mod output;
+mod predict;
 mod progress;
 mod replay;
+mod report;
+mod sources;
+mod table;
+mod train;
+mod training;
+mod verdicts;
 
 use std::process::ExitCode;
 
@@ -18,6 +27,12 @@ use arguments::{Arguments, Command};
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Train(arguments) => train::run(*arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Sources(arguments) => sources::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Replay(arguments) => replay::run(arguments),
         Command::Corrupt(arguments) => corrupt::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),

@@ -13,6 +13,9 @@ pub(crate) struct Progress {
     /// What the work is called, where progress is shown as lines.
     lines: Option<&'static str>,
     length: Option<u64>,
+    started: Instant,
+    /// Work that was done before, by an earlier process.
+    before: Option<u64>,
     last_line: Instant,
 }
 
@@ -33,11 +36,17 @@ impl Progress {
             ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
         );
         let lines = (!quiet && !terminal).then_some(what);
-        Self { bar, lines, length, last_line: Instant::now() }
+        let started = Instant::now();
+        Self { bar, lines, length, started, before: None, last_line: started }
     }
 
     /// Says how much has been done, and a word on it. Cheap enough for every few thousand rows.
     pub(crate) fn set(&mut self, done: u64, message: impl FnOnce() -> String) {
+        let before = *self.before.get_or_insert_with(|| {
+            self.bar.set_position(done.saturating_sub(1));
+            self.bar.reset_eta();
+            done.saturating_sub(1)
+        });
         match self.lines {
             None if self.bar.is_hidden() => {}
             None => {
@@ -49,7 +58,14 @@ impl Progress {
                 let message = message();
                 match self.length.filter(|&length| length > 0) {
                     Some(length) => {
-                        eprintln!("{what}: {} %, {message}", done.min(length) * 100 / length);
+                        let per_cent = done.min(length) * 100 / length;
+                        let rate = done.saturating_sub(before) as f64
+                            / self.started.elapsed().as_secs_f64();
+                        let left = (length.saturating_sub(done) as f64 / rate.max(1e-9)).min(1e9);
+                        eprintln!(
+                            "{what}: {per_cent} %, {message}, {} left",
+                            duration(left as u64)
+                        );
                     }
                     None => eprintln!("{what}: {message}"),
                 }
@@ -61,5 +77,24 @@ impl Progress {
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// `5 s`, `3 min`, `2 h 10 min`.
+pub(crate) fn duration(seconds: u64) -> String {
+    match seconds {
+        0..100 => format!("{seconds} s"),
+        100..6000 => format!("{} min", seconds.div_ceil(60)),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_short() {
+        assert_eq!([5, 121, 7800].map(duration), ["5 s", "3 min", "2 h 10 min"]);
     }
 }

@@ -69,6 +69,7 @@ pub(crate) fn config(seed: u64) -> TrainConfig {
         seed,
         hidden: vec![16, 16],
         dropout: 0.1,
+        clip: Some(3.0),
         loss: Loss::CrossEntropy,
         optimiser: OptimiserConfig::Adam { weight_decay: 1e-5 },
         schedule: Schedule::Cosine { learning_rate: 5e-3 },

@@ -1,0 +1,115 @@
+//! The toy data of the paper's Figure 4: two moons from five sources, of which four flip labels.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+/// Share of flipped labels per source.
+pub const DEMO_LEVELS: [f64; 5] = [0.0, 0.025, 0.05, 0.25, 1.0];
+
+/// A point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moon {
+    /// Across.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+    /// Its source, an index into [`DEMO_LEVELS`].
+    pub source: usize,
+    /// The moon it says it is from.
+    pub label: bool,
+}
+
+/// `points` points in all, of which a fifth are for testing and have the right labels. In the others every source has
+/// exactly ⌊rows · level⌋ labels flipped.
+pub fn two_moons(points: usize, noise: f64, seed: u64) -> (Vec<Moon>, Vec<Moon>) {
+    let mut random = Random(ChaCha8Rng::seed_from_u64(seed));
+    let outer = points / 2;
+    let mut moons: Vec<Moon> = (0..points)
+        .map(|at| {
+            let (label, place, of) =
+                if at < outer { (false, at, outer) } else { (true, at - outer, points - outer) };
+            let angle = std::f64::consts::PI * place as f64 / (of.max(2) - 1) as f64;
+            let (sin, cos) = libm::sincos(angle);
+            let (x, y) = if label { (1.0 - cos, 0.5 - sin) } else { (cos, sin) };
+            let (dx, dy) = random.normals();
+            let source = random.below(DEMO_LEVELS.len());
+            Moon { x: x + noise * dx, y: y + noise * dy, source, label }
+        })
+        .collect();
+    random.shuffle(&mut moons);
+    let test = moons.split_off(points - points / 5);
+    for (source, level) in DEMO_LEVELS.iter().enumerate() {
+        let mut own: Vec<usize> =
+            (0..moons.len()).filter(|&at| moons[at].source == source).collect();
+        random.shuffle(&mut own);
+        for &at in &own[..(own.len() as f64 * level) as usize] {
+            moons[at].label = !moons[at].label;
+        }
+    }
+    (moons, test)
+}
+
+struct Random(ChaCha8Rng);
+
+impl Random {
+    /// In (0, 1].
+    fn unit(&mut self) -> f64 {
+        ((self.0.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
+    }
+
+    /// Two independent normal numbers, by Box and Muller.
+    fn normals(&mut self) -> (f64, f64) {
+        let radius = (-2.0 * libm::log(self.unit())).sqrt();
+        let (sin, cos) = libm::sincos(2.0 * std::f64::consts::PI * self.unit());
+        (radius * cos, radius * sin)
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = self.below(last + 1);
+            items.swap(last, other);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_has_exactly_its_share_of_flipped_labels() {
+        let (train, test) = two_moons(10_000, 0.0, 0);
+        assert_eq!((train.len(), test.len()), (8000, 2000));
+        // Without noise a point lies on its moon: the outer one is a circle around the origin.
+        let truth = |moon: &Moon| (moon.x.hypot(moon.y) - 1.0).abs() > 1e-9;
+        assert!(test.iter().all(|moon| moon.label == truth(moon)));
+        for (source, level) in DEMO_LEVELS.iter().enumerate() {
+            let own: Vec<&Moon> = train.iter().filter(|moon| moon.source == source).collect();
+            let flipped = own.iter().filter(|moon| moon.label != truth(moon)).count();
+            assert!((1400..1800).contains(&own.len()));
+            assert_eq!(flipped, (own.len() as f64 * level) as usize);
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_points_and_another_seed_others() {
+        assert_eq!(two_moons(100, 0.1, 1), two_moons(100, 0.1, 1));
+        assert_ne!(two_moons(100, 0.1, 1), two_moons(100, 0.1, 2));
+    }
+
+    #[test]
+    fn noise_has_the_spread_asked_for() {
+        let (train, _) = two_moons(10_000, 0.1, 3);
+        let radii: Vec<f64> = train
+            .iter()
+            .filter(|moon| moon.source == 0 && !moon.label && moon.y > 0.3)
+            .map(|moon| moon.x.hypot(moon.y) - 1.0)
+            .collect();
+        let std = (radii.iter().map(|r| r * r).sum::<f64>() / radii.len() as f64).sqrt();
+        assert!((std - 0.1).abs() < 0.01, "{std}");
+    }
+}

@@ -1,0 +1,155 @@
+//! What can go wrong with a run.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use lapwing_data::DataError;
+use lapwing_report::{ReportError, reveal};
+use lapwing_train::{DeviceError, ModelError, TrainError};
+use thiserror::Error;
+
+/// Why a run cannot start, go on, or be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The table cannot be used.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// Training failed.
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    /// The model's parameters cannot be used.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The device is not to be had.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The report cannot be rendered.
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is larger than it can be.
+    #[error("{}: larger than {limit} bytes, which no file of a run is", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The limit.
+        limit: u64,
+    },
+    /// A file of settings that cannot be read.
+    #[error("{}: {source}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and where.
+        source: Box<toml::de::Error>,
+    },
+    /// Settings that TOML cannot hold.
+    #[error("the settings cannot be written down: {0}")]
+    Unwritable(Box<toml::ser::Error>),
+    /// Something without which there is no run.
+    #[error("{0} is missing: it is needed to train")]
+    Missing(&'static str),
+    /// Both a table and a share to test on.
+    #[error("both a test file and a test fraction: expected one of them")]
+    TwoTests,
+    /// A guard names a source that is not in the data.
+    #[error("{flag} names the source {name:?}, which is not in the data{}", suggestion(close))]
+    UnknownSource {
+        /// The flag.
+        flag: &'static str,
+        /// The name.
+        name: String,
+        /// Names in the data that look like it.
+        close: Vec<String>,
+    },
+    /// A source both trusted and blocked.
+    #[error("source {0:?} is both trusted and blocked")]
+    TrustedAndBlocked(String),
+    /// All sources are blocked.
+    #[error("every source with training rows is blocked: nothing is left to train on")]
+    AllBlocked,
+    /// Too few rows to train on.
+    #[error("{rows} rows to train on: expected at least {least}")]
+    TooFewRows {
+        /// Rows.
+        rows: usize,
+        /// Fewest.
+        least: usize,
+    },
+    /// Classes that training never saw.
+    #[error(
+        "{}: column {column:?} has classes that training never saw: {}",
+        path.display(),
+        counted(classes)
+    )]
+    UnseenClasses {
+        /// The file.
+        path: PathBuf,
+        /// The target column.
+        column: String,
+        /// The classes and how many rows have them.
+        classes: BTreeMap<String, u64>,
+    },
+    /// A directory that is in use.
+    #[error("{} exists and is not empty", .0.display())]
+    NotEmpty(PathBuf),
+    /// Not a directory of a finished run.
+    #[error("{} holds no finished run: {missing} is not there", path.display())]
+    NotARun {
+        /// The directory.
+        path: PathBuf,
+        /// The file that was looked for.
+        missing: &'static str,
+    },
+    /// A run cannot be resumed with other settings.
+    #[error("{} was started with {key} = {before}, now it is {now}: a run is resumed with the same settings", path.display())]
+    OtherSettings {
+        /// The run.
+        path: PathBuf,
+        /// The first key that differs.
+        key: String,
+        /// Its value in the run.
+        before: String,
+        /// Its value now.
+        now: String,
+    },
+    /// A file of a run that does not hold what it should.
+    #[error("{}: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+fn suggestion(close: &[String]) -> String {
+    let names: Vec<String> = close.iter().map(|name| format!("{:?}", reveal(name))).collect();
+    match names.len() {
+        0 => String::new(),
+        _ => format!("; close to it are {}", names.join(", ")),
+    }
+}
+
+fn counted(classes: &BTreeMap<String, u64>) -> String {
+    let shown = classes.iter().take(5);
+    let mut text = shown
+        .map(|(class, rows)| {
+            format!("{:?} ({rows} {})", reveal(class), if *rows == 1 { "row" } else { "rows" })
+        })
+        .collect::<Vec<_>>()
+        .join(", ");
+    if classes.len() > 5 {
+        text.push_str(&format!(" and {} more", classes.len() - 5));
+    }
+    text
+}

@@ -1,0 +1,461 @@
+//! Planning and training: from a table in parts to a model and what was seen of every source.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use lapwing_data::{Dataset, Encoder, EncoderConfig, Split};
+use lapwing_report::Ruling;
+use lapwing_train::{
+    CheckpointDir, Data, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer, Plan,
+    Resumed, Schedule, Step, TableShape, TrainConfig, Trainer, auto_strength, plan,
+};
+
+use crate::recorder::{MOST_POINTS, Recorder, TrajectoryPoint};
+use crate::rows::{Encoded, select, targets};
+use crate::{MethodName, Metrics, ModelName, RunError, Settings, Strength, TaskName};
+
+/// Fewest rows that can be called a training set.
+const FEWEST_ROWS: usize = 4;
+/// Names suggested for one that is not known.
+const SUGGESTIONS: usize = 3;
+
+/// A run that is planned and not yet started.
+#[derive(Debug)]
+pub struct Job<'a> {
+    dataset: &'a Dataset,
+    split: &'a Split,
+    /// The settings with a value for every key the run depends on.
+    pub settings: Settings,
+    /// What they would be had nothing been chosen but table, target and source.
+    pub(crate) usual: Settings,
+    /// What suits the table.
+    pub plan: Plan,
+    /// Preprocessing, fitted on the training rows.
+    pub encoder: Encoder,
+    config: TrainConfig,
+    method: MethodConfig,
+    guards: Guards,
+    device: DeviceName,
+}
+
+/// What a run tells while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Glance<'a> {
+    /// Steps done.
+    pub step: u64,
+    /// Steps planned.
+    pub steps: u64,
+    /// Epochs before this one.
+    pub epoch: usize,
+    /// Epochs planned.
+    pub epochs: usize,
+    /// Mean training loss of the steps of late, every row counting the same.
+    pub loss: f64,
+    /// The last epoch that is complete.
+    pub last_epoch: Option<&'a Epoch>,
+    /// Sources below half weight.
+    pub lowered: usize,
+}
+
+/// Somebody who looks on.
+pub trait Watch {
+    /// After each step; breaking ends the run with a checkpoint.
+    fn step(&mut self, glance: &Glance<'_>) -> ControlFlow<()> {
+        let _ = glance;
+        ControlFlow::Continue(())
+    }
+
+    /// Once, before the first step of a run that goes on from a checkpoint.
+    fn resumed(&mut self, resumed: &Resumed) {
+        let _ = resumed;
+    }
+}
+
+impl Watch for () {}
+
+/// Where and how often a run saves its state.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    /// The directory.
+    pub directory: CheckpointDir,
+    /// Time between two.
+    pub interval: Duration,
+    /// Whether to go on from the last one.
+    pub resume: bool,
+}
+
+/// A trained model and what was seen on the way.
+#[derive(Debug)]
+pub struct Fit {
+    /// The model.
+    pub model: Model,
+    /// All epochs.
+    pub history: Vec<Epoch>,
+    /// Steps done.
+    pub steps: u64,
+    /// What the rule knows of every source, in the order of the table.
+    pub sources: Vec<SourceFacts>,
+    /// Loss, unreliability and weight step by step, thinned.
+    pub trajectory: Vec<TrajectoryPoint>,
+}
+
+/// What the rule knows of a source at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SourceFacts {
+    /// Training rows.
+    pub rows: u64,
+    /// Batches in which it had a finite loss.
+    pub batches: u64,
+    /// C.
+    pub unreliability: u64,
+    /// Its weight, the user's guards included.
+    pub weight: f64,
+    /// f(C), whatever the user said. Under standard training, what it would have been.
+    pub rule_weight: f64,
+    /// Mean loss over its window.
+    pub mean_loss: Option<f64>,
+    /// Mean loss of the others.
+    pub reference_loss: Option<f64>,
+    /// Its standard deviation.
+    pub reference_std: Option<f64>,
+    /// Losses that were not finite.
+    pub nonfinite: u64,
+    /// Steps in which it was compared with the others.
+    pub judged: u64,
+    /// How many of these found it above the threshold.
+    pub above: u64,
+    /// The first of these.
+    pub first_departure_step: Option<u64>,
+    /// What the user ruled.
+    pub ruling: Option<Ruling>,
+}
+
+impl<'a> Job<'a> {
+    /// Plans a run; nothing is written and nothing is trained.
+    pub fn new(
+        dataset: &'a Dataset,
+        split: &'a Split,
+        settings: &Settings,
+    ) -> Result<Self, RunError> {
+        if split.train.len() < FEWEST_ROWS {
+            return Err(RunError::TooFewRows { rows: split.train.len(), least: FEWEST_ROWS });
+        }
+        let device: DeviceName = settings.device.as_deref().unwrap_or("cpu").parse()?;
+        let guards = guards(dataset, split, settings)?;
+        let encoder = Encoder::fit(dataset, &split.train, &EncoderConfig::default());
+        let rule = settings.rule();
+        let shape = TableShape {
+            rows: split.train.len(),
+            width: encoder.width(),
+            sources: sources_in(dataset, &split.train).len(),
+        };
+        let mut plan = plan(shape, rule.history_length);
+        let usual = filled(&Settings::default(), dataset, &plan)?;
+        plan.batch_size = settings.batch_size.unwrap_or(plan.batch_size);
+        let batches = shape.rows.div_ceil(plan.batch_size.max(1));
+        if settings.batch_size.is_some() {
+            // The same number of steps, not of epochs: that is what the plan is made for.
+            plan.epochs = (plan.steps as usize).div_ceil(batches).max(1);
+        }
+        plan.epochs = settings.epochs.unwrap_or(plan.epochs);
+        plan.patience = settings.patience.unwrap_or_else(|| plan.patience.min(plan.epochs));
+        plan.learning_rate = settings.learning_rate.unwrap_or(plan.learning_rate);
+        plan.hidden = settings.hidden.clone().unwrap_or(plan.hidden);
+        plan.steps = (batches * plan.epochs) as u64;
+        plan.window_steps =
+            lapwing_train::window_steps(shape.sources, plan.batch_size, rule.history_length);
+        plan.depression_strength = match settings.strength.unwrap_or_default() {
+            Strength::Auto => auto_strength(plan.steps),
+            Strength::Is(strength) => strength,
+        };
+
+        let targets = targets(&dataset.target);
+        let bound = Encoded(encoder.bind(&dataset.table)?);
+        let data = Data {
+            rows: &bound,
+            targets: &targets,
+            sources: &dataset.sources.codes,
+            train: &split.train,
+            valid: &split.validation,
+        };
+        let mut config = plan.config(&data, settings.seed());
+        config.schedule = match config.schedule {
+            Schedule::Constant { .. } => Schedule::Constant { learning_rate: plan.learning_rate },
+            Schedule::Cosine { .. } => Schedule::Cosine { learning_rate: plan.learning_rate },
+        };
+        let method = MethodConfig::Lap {
+            rule: lapwing_core::LapConfig {
+                depression_strength: match settings.method() {
+                    MethodName::Lap => plan.depression_strength,
+                    // The rule looks on without a say: at strength 0 every weight is 1, and sources are judged.
+                    MethodName::Standard => 0.0,
+                },
+                ..rule
+            },
+            guards: guards.clone(),
+        };
+        // Refused here rather than after the first file is written.
+        drop(Trainer::new(config.clone(), &method, data, device)?);
+        let settings = filled(settings, dataset, &plan)?;
+        Ok(Self { dataset, split, settings, usual, plan, encoder, config, method, guards, device })
+    }
+
+    /// Trains.
+    pub fn run(
+        &self,
+        checkpoints: Option<&Checkpoints>,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Fit>, RunError> {
+        let targets = targets(&self.dataset.target);
+        let bound = Encoded(self.encoder.bind(&self.dataset.table)?);
+        let data = Data {
+            rows: &bound,
+            targets: &targets,
+            sources: &self.dataset.sources.codes,
+            train: &self.split.train,
+            valid: &self.split.validation,
+        };
+        let mut trainer = Trainer::new(self.config.clone(), &self.method, data, self.device)?;
+        let mut looker = Looker {
+            recorder: Recorder::new(MOST_POINTS),
+            lowered: vec![false; self.dataset.sources.names.len()],
+            loss: None,
+            last_epoch: None,
+            epochs: self.config.epochs,
+            watch,
+        };
+        if let Some(saved) = checkpoints.filter(|checkpoints| checkpoints.resume) {
+            let resumed = trainer.resume(&saved.directory, &mut looker)?;
+            looker.last_epoch = trainer.history().last().cloned();
+            for (source, lowered) in looker.lowered.iter_mut().enumerate() {
+                *lowered = trainer.method().standing(source as u32).weight < 0.5;
+            }
+            looker.watch.resumed(&resumed);
+        }
+        let place = checkpoints.map(|saved| (&saved.directory, saved.interval));
+        if trainer.run(&mut looker, place)? == Finish::Interrupted {
+            return Ok(None);
+        }
+        let trajectory = looker.recorder.into_points();
+        Ok(Some(Fit {
+            model: trainer.model()?,
+            history: trainer.history().to_vec(),
+            steps: trainer.history().last().map_or(0, |epoch| epoch.step),
+            sources: self.facts(&trainer),
+            trajectory,
+        }))
+    }
+
+    fn facts(&self, trainer: &Trainer<'_>) -> Vec<SourceFacts> {
+        let mut facts: Vec<SourceFacts> = (0..self.dataset.sources.names.len() as u32)
+            .map(|source| SourceFacts {
+                weight: 1.0,
+                rule_weight: 1.0,
+                ruling: if self.guards.blocked.contains(&source) {
+                    Some(Ruling::Blocked)
+                } else if self.guards.trusted.contains(&source) {
+                    Some(Ruling::Trusted)
+                } else {
+                    None
+                },
+                ..SourceFacts::default()
+            })
+            .collect();
+        for &row in &self.split.train {
+            facts[self.dataset.sources.codes[row as usize] as usize].rows += 1;
+        }
+        let Some(lap) = trainer.method().lap() else { return facts };
+        let strength = self.plan.depression_strength;
+        let standard = self.settings.method() == MethodName::Standard;
+        for status in lap.sources() {
+            let known = &mut facts[*status.source as usize];
+            known.batches = status.batches;
+            known.unreliability = status.unreliability;
+            known.weight = status.weight;
+            known.rule_weight = if standard {
+                let depression = lapwing_core::DISCRETE_AMOUNT * strength;
+                1.0 - libm::tanh(depression * status.unreliability as f64).powi(2)
+            } else {
+                status.weight
+            };
+            known.mean_loss = status.mean_loss;
+            known.reference_loss = status.reference.map(|reference| reference.mean);
+            known.reference_std = status.reference.map(|reference| reference.std);
+            known.nonfinite = status.nonfinite;
+            known.judged = status.judged;
+            known.above = status.above;
+            known.first_departure_step = status.first_departure_step;
+        }
+        for known in &mut facts {
+            known.weight = match known.ruling {
+                Some(Ruling::Blocked) => 0.0,
+                Some(Ruling::Trusted) => 1.0,
+                None => known.weight.max(self.guards.floor),
+            };
+        }
+        facts
+    }
+
+    /// Metrics of a model on rows of the table; `None` where there is no row.
+    pub fn test(&self, model: &Model, rows: &[u32]) -> Result<Option<Metrics>, RunError> {
+        let bound = Encoded(self.encoder.bind(&self.dataset.table)?);
+        let predictions = model.predict(&bound, rows)?;
+        Ok(Metrics::of(&select(&self.dataset.target, rows), &predictions))
+    }
+
+    /// The table.
+    pub fn dataset(&self) -> &'a Dataset {
+        self.dataset
+    }
+
+    /// Its parts.
+    pub fn split(&self) -> &'a Split {
+        self.split
+    }
+}
+
+/// Trains with a method and tests on the test part of the split: what a comparison of methods needs.
+pub fn train_and_test(
+    dataset: &Dataset,
+    split: &Split,
+    settings: &Settings,
+    method: MethodName,
+) -> Result<Metrics, RunError> {
+    let settings = Settings { method: Some(method), ..settings.clone() };
+    let job = Job::new(dataset, split, &settings)?;
+    let none = RunError::TooFewRows { rows: split.test.len(), least: 1 };
+    let Some(fit) = job.run(None, &mut ())? else { return Err(none) };
+    job.test(&fit.model, &split.test)?.ok_or(none)
+}
+
+/// Records, counts, and passes on what happens.
+struct Looker<'w> {
+    recorder: Recorder,
+    lowered: Vec<bool>,
+    loss: Option<f64>,
+    last_epoch: Option<Epoch>,
+    epochs: usize,
+    watch: &'w mut dyn Watch,
+}
+
+impl Observer for Looker<'_> {
+    fn on_step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        self.recorder.record(step);
+        for source in step.sources {
+            self.lowered[source.source as usize] = source.standing.weight < 0.5;
+        }
+        let finite = step.losses.iter().filter(|loss| loss.is_finite());
+        let (sum, rows) =
+            finite.fold((0.0, 0.0), |(sum, rows), &loss| (sum + f64::from(loss), rows + 1.0));
+        if rows > 0.0 {
+            let mean = sum / rows;
+            self.loss = Some(self.loss.map_or(mean, |loss| 0.98 * loss + 0.02 * mean));
+        }
+        self.watch.step(&Glance {
+            step: step.step + 1,
+            steps: step.steps,
+            epoch: step.epoch,
+            epochs: self.epochs,
+            loss: self.loss.unwrap_or(f64::NAN),
+            last_epoch: self.last_epoch.as_ref(),
+            lowered: self.lowered.iter().filter(|lowered| **lowered).count(),
+        })
+    }
+
+    fn on_epoch(&mut self, epoch: &Epoch) {
+        self.last_epoch = Some(epoch.clone());
+    }
+
+    fn save(&self) -> Vec<u8> {
+        self.recorder.save()
+    }
+
+    fn load(&mut self, saved: &[u8]) -> Result<(), String> {
+        self.recorder.load(saved)
+    }
+}
+
+/// The settings with a value for every key the run depends on.
+fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Settings, RunError> {
+    let (rule, split) = (settings.rule(), settings.split()?);
+    let task = match dataset.schema.task {
+        lapwing_data::Task::Classification => TaskName::Classification,
+        lapwing_data::Task::Regression => TaskName::Regression,
+    };
+    Ok(Settings {
+        task: Some(task),
+        ignore: Some(settings.ignore.clone().unwrap_or_default()),
+        test_fraction: Some(split.test),
+        validation_fraction: Some(split.validation),
+        method: Some(settings.method()),
+        model: Some(ModelName::Mlp),
+        hidden: Some(plan.hidden.clone()),
+        epochs: Some(plan.epochs),
+        patience: Some(plan.patience),
+        batch_size: Some(plan.batch_size),
+        learning_rate: Some(plan.learning_rate),
+        history: Some(rule.history_length),
+        leniency: Some(rule.leniency),
+        strength: Some(Strength::Is(plan.depression_strength)),
+        warmup: Some(rule.warmup),
+        floor: Some(settings.floor.unwrap_or(0.0)),
+        trust: Some(settings.trust.clone().unwrap_or_default()),
+        block: Some(settings.block.clone().unwrap_or_default()),
+        seed: Some(settings.seed()),
+        device: Some(settings.device.clone().unwrap_or_else(|| "cpu".to_owned())),
+        ..settings.clone()
+    })
+}
+
+fn sources_in(dataset: &Dataset, rows: &[u32]) -> BTreeSet<u32> {
+    rows.iter().map(|&row| dataset.sources.codes[row as usize]).collect()
+}
+
+/// Names of sources become their numbers.
+fn guards(dataset: &Dataset, split: &Split, settings: &Settings) -> Result<Guards, RunError> {
+    let names = &dataset.sources.names;
+    let number = |flag: &'static str, name: &String| {
+        let place = names.iter().position(|known| known == name);
+        place.map(|place| place as u32).ok_or_else(|| RunError::UnknownSource {
+            flag,
+            name: name.clone(),
+            close: close_names(names, name),
+        })
+    };
+    let numbers = |flag, asked: &Option<Vec<String>>| {
+        asked.iter().flatten().map(|name| number(flag, name)).collect::<Result<BTreeSet<u32>, _>>()
+    };
+    let guards = Guards {
+        floor: settings.floor.unwrap_or(0.0),
+        trusted: numbers("--trust", &settings.trust)?,
+        blocked: numbers("--block", &settings.block)?,
+    };
+    if let Some(&both) = guards.trusted.intersection(&guards.blocked).next() {
+        return Err(RunError::TrustedAndBlocked(names[both as usize].clone()));
+    }
+    if sources_in(dataset, &split.train).is_subset(&guards.blocked) {
+        return Err(RunError::AllBlocked);
+    }
+    Ok(guards)
+}
+
+fn close_names(names: &[String], asked: &str) -> Vec<String> {
+    let alike = |name: &str| strsim::jaro_winkler(&name.to_lowercase(), &asked.to_lowercase());
+    let mut close: Vec<(f64, &String)> = names.iter().map(|name| (alike(name), name)).collect();
+    close.retain(|(alike, _)| *alike >= 0.7);
+    close.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    close.into_iter().take(SUGGESTIONS).map(|(_, name)| name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_alike_are_suggested() {
+        let names = ["Ward 1", "Ward 12", "ambulance", "ward-1"].map(str::to_owned);
+        assert_eq!(close_names(&names, "ward 1"), ["Ward 1", "Ward 12", "ward-1"]);
+        assert!(close_names(&names, "zzz").is_empty());
+    }
+}

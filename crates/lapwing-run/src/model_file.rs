@@ -1,0 +1,194 @@
+//! `model.json` and `model.safetensors`: enough to predict anywhere.
+//!
+//! `model.json` holds the network's description, the digest of its parameters, the fitted preprocessing, the classes and
+//! the scale of the target. Both files are data and nothing else; what they say is checked before it is used.
+
+use std::path::Path;
+
+use lapwing_data::{Encoder, NewData, NewDataOptions, Schema, Target};
+use lapwing_train::{DeviceName, Model, ModelSpec, Predictions, Task, replace_file};
+use serde::{Deserialize, Serialize};
+
+use crate::rows::{Encoded, select};
+use crate::{Metrics, RunError};
+
+const FORMAT: u32 = 1;
+/// Largest description read. A hundred thousand columns with their levels take a few dozen megabytes.
+const LARGEST: u64 = 1 << 28;
+pub(crate) const WEIGHTS: &str = "model.safetensors";
+pub(crate) const DESCRIPTION: &str = "model.json";
+
+#[derive(Serialize)]
+struct Written<'a> {
+    format: u32,
+    network: ModelSpec,
+    preprocessing: &'a Encoder,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    format: u32,
+    network: ModelSpec,
+    preprocessing: Encoder,
+}
+
+/// A model with its preprocessing: predicts tables.
+#[derive(Debug)]
+pub struct Predictor {
+    model: Model,
+    encoder: Encoder,
+}
+
+/// Predictions for the rows of a table.
+#[derive(Debug)]
+pub struct Predicted {
+    /// Data row of the file, from 1, of each prediction.
+    pub rows: Vec<u64>,
+    /// The predictions.
+    pub predictions: Predictions,
+    /// Names of the classes; empty in regression.
+    pub classes: Vec<String>,
+}
+
+/// Metrics of a table, and of each group of its rows.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// Of all rows.
+    pub all: Metrics,
+    /// By group, in order of first appearance.
+    pub groups: Vec<(String, Metrics)>,
+    /// Rows left out because their target is missing.
+    pub dropped: u64,
+}
+
+/// Writes both files, the description last: it names the digest of the other.
+pub(crate) fn write(directory: &Path, model: &Model, encoder: &Encoder) -> Result<(), RunError> {
+    let network = model.save(&directory.join(WEIGHTS))?;
+    let path = directory.join(DESCRIPTION);
+    let written = Written { format: FORMAT, network, preprocessing: encoder };
+    let mut text = serde_json::to_vec_pretty(&written)
+        .map_err(|error| RunError::Damaged { path: path.clone(), reason: error.to_string() })?;
+    text.push(b'\n');
+    replace_file(&path, &[&text]).map_err(|source| RunError::File { path, source })
+}
+
+impl Predictor {
+    /// Reads the model of a run.
+    pub fn load(directory: &Path, device: DeviceName) -> Result<Self, RunError> {
+        let path = directory.join(DESCRIPTION);
+        let size = match std::fs::metadata(&path) {
+            Ok(metadata) => metadata.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(RunError::NotARun { path: directory.to_owned(), missing: DESCRIPTION });
+            }
+            Err(source) => return Err(RunError::File { path, source }),
+        };
+        if size > LARGEST {
+            return Err(RunError::TooLarge { path, limit: LARGEST });
+        }
+        let text =
+            std::fs::read(&path).map_err(|source| RunError::File { path: path.clone(), source })?;
+        let damaged = |reason: String| RunError::Damaged { path: path.clone(), reason };
+        let read: Read = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+        if read.format != FORMAT {
+            return Err(damaged(format!(
+                "format {}, this program reads format {FORMAT}",
+                read.format
+            )));
+        }
+        let fits = match read.network.task {
+            Task::Classification { classes } => {
+                classes == read.preprocessing.schema().classes.len()
+            }
+            Task::Regression { mean, std } => {
+                read.preprocessing.target_scale().is_some() && mean.is_finite() && std.is_finite()
+            }
+        };
+        if !fits || read.network.architecture.inputs() != read.preprocessing.width() {
+            return Err(damaged("network and preprocessing do not fit each other".to_owned()));
+        }
+        let model = Model::load(&directory.join(WEIGHTS), read.network, device)?;
+        Ok(Self { model, encoder: read.preprocessing })
+    }
+
+    /// The columns it was trained on.
+    pub fn schema(&self) -> &Schema {
+        self.encoder.schema()
+    }
+
+    /// Predicts every row of a table.
+    pub fn predict(&self, path: &Path) -> Result<Predicted, RunError> {
+        let data = NewData::read(path, self.schema(), &NewDataOptions::default())?;
+        let rows: Vec<u32> = (0..data.table.len() as u32).collect();
+        let bound = Encoded(self.encoder.bind(&data.table)?);
+        Ok(Predicted {
+            predictions: self.model.predict(&bound, &rows)?,
+            rows: rows.iter().map(|&row| data.table.row_number(row)).collect(),
+            classes: self.schema().classes.clone(),
+        })
+    }
+
+    /// Compares predictions with the target of a table, over all rows and by the values of a column.
+    pub fn evaluate(&self, path: &Path, by: Option<&str>) -> Result<Evaluation, RunError> {
+        let options = NewDataOptions { target: true, group: by.map(str::to_owned) };
+        let data = NewData::read(path, self.schema(), &options)?;
+        let (target, predictions) = test(&self.model, &self.encoder, &data)?;
+        let none = || RunError::TooFewRows { rows: 0, least: 1 };
+        let all = Metrics::of(&target, &predictions).ok_or_else(none)?;
+        let mut groups = Vec::new();
+        if let Some(found) = &data.groups {
+            let mut rows = vec![Vec::new(); found.names.len()];
+            for (row, &group) in found.codes.iter().enumerate() {
+                rows[group as usize].push(row as u32);
+            }
+            for (name, rows) in found.names.iter().zip(rows) {
+                let part = part(&predictions, &rows);
+                let metrics = Metrics::of(&select(&target, &rows), &part).ok_or_else(none)?;
+                groups.push((name.clone(), metrics));
+            }
+        }
+        Ok(Evaluation { all, groups, dropped: data.dropped.total() })
+    }
+}
+
+/// Target and predictions of a table read after training. A class that training never saw is an error.
+pub(crate) fn test(
+    model: &Model,
+    encoder: &Encoder,
+    data: &NewData,
+) -> Result<(Target, Predictions), RunError> {
+    let column = || encoder.schema().target().map(|c| c.name.clone()).unwrap_or_default();
+    if !data.unseen_classes.is_empty() {
+        return Err(RunError::UnseenClasses {
+            path: data.table.path().to_owned(),
+            column: column(),
+            classes: data.unseen_classes.clone(),
+        });
+    }
+    let Some(target) = data.target.clone() else {
+        return Err(RunError::Missing("the target"));
+    };
+    let rows: Vec<u32> = (0..data.table.len() as u32).collect();
+    let bound = Encoded(encoder.bind(&data.table)?);
+    let predictions = model.predict(&bound, &rows)?;
+    Ok((target, predictions))
+}
+
+fn part(predictions: &Predictions, rows: &[u32]) -> Predictions {
+    match predictions {
+        Predictions::Values(values) => {
+            Predictions::Values(rows.iter().map(|&row| values[row as usize]).collect())
+        }
+        Predictions::Classes { probabilities, classes } => {
+            let row = |row: &u32| {
+                let start = *row as usize * classes;
+                &probabilities[start..start + classes]
+            };
+            Predictions::Classes {
+                probabilities: rows.iter().flat_map(row).copied().collect(),
+                classes: *classes,
+            }
+        }
+    }
+}

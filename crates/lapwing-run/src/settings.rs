@@ -1,0 +1,357 @@
+//! Everything a run needs, under the names of the flags; `config.toml` is its written form.
+//!
+//! Values that are not given are `None`; [`Job::new`](crate::Job::new) fills them in from the table, so that the file in
+//! a run directory has a value for every key that the run depended on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use lapwing_core::LapConfig;
+use lapwing_data::{Kind, ReadOptions, SplitConfig, Task};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::RunError;
+
+/// Largest configuration read: a run's own is a few kilobytes.
+const LARGEST_FILE: u64 = 1 << 24;
+
+macro_rules! settings {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
+        /// Settings as asked for; what is `None` is chosen for the table.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+        pub struct Settings {
+            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$kind>,)*
+        }
+
+        impl Settings {
+            /// These settings, and those of `lower` where these say nothing.
+            #[must_use]
+            pub fn over(self, lower: Settings) -> Settings {
+                Settings { $($name: self.$name.or(lower.$name),)* }
+            }
+        }
+    };
+}
+
+settings! {
+    /// The table.
+    data: PathBuf,
+    /// Column to predict.
+    target: String,
+    /// Column that says where a row came from.
+    source: String,
+    /// Use these columns and no other.
+    features: Vec<String>,
+    /// Do not use these columns.
+    ignore: Vec<String>,
+    /// What is learnt.
+    task: TaskName,
+    /// Table to test on.
+    test: PathBuf,
+    /// Share of rows to test on.
+    test_fraction: f64,
+    /// Share of rows to stop by.
+    validation_fraction: f64,
+    /// How sources are treated.
+    method: MethodName,
+    /// What is trained.
+    model: ModelName,
+    /// Units of each hidden layer.
+    hidden: Vec<usize>,
+    /// Most epochs.
+    epochs: usize,
+    /// Epochs without a better validation loss after which training ends.
+    patience: usize,
+    /// Rows per step.
+    batch_size: usize,
+    /// Highest learning rate.
+    learning_rate: f64,
+    /// H.
+    history: usize,
+    /// λ.
+    leniency: f64,
+    /// δ.
+    strength: Strength,
+    /// Steps before the first judgement.
+    warmup: u64,
+    /// Least weight of a source.
+    floor: f64,
+    /// Sources that are never down-weighted.
+    trust: Vec<String>,
+    /// Sources that weigh nothing.
+    block: Vec<String>,
+    /// Decides split, first parameters and order.
+    seed: u64,
+    /// Where tensors live.
+    device: String,
+    /// Kinds of columns that override inference.
+    types: BTreeMap<String, Kind>,
+}
+
+/// `auto`, `classification` or `regression`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskName {
+    /// Inferred from the target.
+    #[default]
+    Auto,
+    /// A class.
+    Classification,
+    /// A number.
+    Regression,
+}
+
+/// How sources are treated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MethodName {
+    /// All alike.
+    Standard,
+    /// By Loss Adapted Plasticity.
+    #[default]
+    Lap,
+}
+
+impl MethodName {
+    /// The word in files and flags.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Lap => "lap",
+        }
+    }
+}
+
+/// What is trained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelName {
+    /// What suits the data.
+    #[default]
+    Auto,
+    /// A multilayer perceptron.
+    Mlp,
+}
+
+/// δ, or the one that halves the weight of a source after a tenth of the steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Strength {
+    /// From the number of planned steps.
+    #[default]
+    Auto,
+    /// This number.
+    Is(f64),
+}
+
+impl std::str::FromStr for Strength {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => text
+                .parse()
+                .map(Self::Is)
+                .map_err(|_| format!("expected `auto` or a number, found {text:?}")),
+        }
+    }
+}
+
+impl Serialize for Strength {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Auto => serializer.serialize_str("auto"),
+            Self::Is(value) => serializer.serialize_f64(*value),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Strength {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Integer(i64),
+            Number(f64),
+            Text(String),
+        }
+        match Either::deserialize(deserializer) {
+            Ok(Either::Integer(value)) => Ok(Self::Is(value as f64)),
+            Ok(Either::Number(value)) => Ok(Self::Is(value)),
+            Ok(Either::Text(text)) => text.parse().map_err(D::Error::custom),
+            Err(_) => Err(D::Error::custom("expected \"auto\" or a number")),
+        }
+    }
+}
+
+impl Settings {
+    /// Reads a file of settings. A key that is not known is an error.
+    pub fn read(path: &Path) -> Result<Self, RunError> {
+        let file = |source| RunError::File { path: path.to_owned(), source };
+        if std::fs::metadata(path).map_err(file)?.len() > LARGEST_FILE {
+            return Err(RunError::TooLarge { path: path.to_owned(), limit: LARGEST_FILE });
+        }
+        let text = std::fs::read_to_string(path).map_err(file)?;
+        toml::from_str(&text)
+            .map_err(|source| RunError::Config { path: path.to_owned(), source: Box::new(source) })
+    }
+
+    /// The written form.
+    pub fn to_toml(&self) -> Result<String, RunError> {
+        toml::to_string(self).map_err(|source| RunError::Unwritable(Box::new(source)))
+    }
+
+    /// Keys and values in the order of the file, for showing.
+    pub fn entries(&self) -> Vec<(String, String)> {
+        // One value per line, tables inline: read back from the written form, so that the two cannot differ.
+        let Ok(toml::Value::Table(table)) = toml::Value::try_from(self) else { return Vec::new() };
+        let Ok(text) = self.to_toml() else { return Vec::new() };
+        let place = |key: &str| text.find(&format!("\n{key} =")).map_or(0, |at| at + 1);
+        let mut entries: Vec<(String, String)> =
+            table.iter().map(|(key, value)| (key.clone(), value.to_string())).collect();
+        entries.sort_by_key(|(key, _)| if key == "types" { usize::MAX } else { place(key) });
+        entries
+    }
+
+    /// The first key in which two settings differ, with both values.
+    pub fn difference(&self, other: &Self) -> Option<(String, String, String)> {
+        let (mine, theirs): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            (self.entries().into_iter().collect(), other.entries().into_iter().collect());
+        let absent = || "nothing".to_owned();
+        mine.keys().chain(theirs.keys()).find_map(|key| {
+            let (a, b) = (mine.get(key), theirs.get(key));
+            (a != b).then(|| {
+                let shown = |value: Option<&String>| value.cloned().unwrap_or_else(absent);
+                (key.clone(), shown(a), shown(b))
+            })
+        })
+    }
+
+    /// The table, or an error that says that it is missing.
+    pub fn data(&self) -> Result<&Path, RunError> {
+        self.data.as_deref().ok_or(RunError::Missing("DATA"))
+    }
+
+    /// The target column, or an error that says that it is missing.
+    pub fn target(&self) -> Result<&str, RunError> {
+        self.target.as_deref().ok_or(RunError::Missing("--target"))
+    }
+
+    /// The source column, or an error that says that it is missing.
+    pub fn source(&self) -> Result<&str, RunError> {
+        self.source.as_deref().ok_or(RunError::Missing("--source"))
+    }
+
+    /// The method.
+    pub fn method(&self) -> MethodName {
+        self.method.unwrap_or_default()
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
+
+    /// What to read, and as what.
+    pub fn read_options(&self) -> Result<ReadOptions, RunError> {
+        let mut options = ReadOptions::new(self.target()?, self.source()?);
+        options.features.clone_from(&self.features);
+        options.ignore = self.ignore.clone().unwrap_or_default();
+        options.types = self.types.clone().unwrap_or_default();
+        options.task = match self.task.unwrap_or_default() {
+            TaskName::Auto => None,
+            TaskName::Classification => Some(Task::Classification),
+            TaskName::Regression => Some(Task::Regression),
+        };
+        Ok(options)
+    }
+
+    /// How rows are split: a fifth is for testing where there is no table for it.
+    pub fn split(&self) -> Result<SplitConfig, RunError> {
+        if self.test.is_some() && self.test_fraction.is_some_and(|share| share > 0.0) {
+            return Err(RunError::TwoTests);
+        }
+        let fallback = SplitConfig::default();
+        let test = if self.test.is_some() { 0.0 } else { fallback.test };
+        Ok(SplitConfig {
+            validation: self.validation_fraction.unwrap_or(fallback.validation),
+            test: self.test_fraction.unwrap_or(test),
+            seed: self.seed(),
+        })
+    }
+
+    /// The parameters of the rule but for its strength.
+    pub fn rule(&self) -> LapConfig {
+        let fallback = LapConfig::default();
+        LapConfig {
+            history_length: self.history.unwrap_or(fallback.history_length),
+            leniency: self.leniency.unwrap_or(fallback.leniency),
+            warmup: self.warmup.unwrap_or(fallback.warmup),
+            ..fallback
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Settings {
+        Settings {
+            data: Some("a.csv".into()),
+            target: Some("y".into()),
+            strength: Some(Strength::Auto),
+            leniency: Some(f64::INFINITY),
+            types: Some(BTreeMap::from([("a b".to_owned(), Kind::Numeric)])),
+            trust: Some(vec!["x\"\n".to_owned()]),
+            ..Settings::default()
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for strength in [Strength::Auto, Strength::Is(0.25), Strength::Is(2.0)] {
+            let settings = Settings { strength: Some(strength), ..example() };
+            let text = settings.to_toml().unwrap();
+            assert_eq!(toml::from_str::<Settings>(&text).unwrap(), settings, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_that_names_it() {
+        let error = toml::from_str::<Settings>("batchsize = 3").unwrap_err().to_string();
+        assert!(error.contains("batchsize") && error.contains("batch-size"), "{error}");
+        assert!(toml::from_str::<Settings>("strength = \"much\"").is_err());
+        assert!(toml::from_str::<Settings>("strength = 2").is_ok());
+    }
+
+    #[test]
+    fn the_upper_settings_win() {
+        let upper = Settings { seed: Some(1), ..Settings::default() };
+        let lower = Settings { seed: Some(2), epochs: Some(3), ..Settings::default() };
+        let both = upper.over(lower);
+        assert_eq!((both.seed, both.epochs), (Some(1), Some(3)));
+    }
+
+    #[test]
+    fn entries_come_in_the_order_of_the_file_and_differences_are_named() {
+        let keys: Vec<String> = example().entries().into_iter().map(|(key, _)| key).collect();
+        assert_eq!(keys, ["data", "target", "leniency", "strength", "trust", "types"]);
+        let other = Settings { target: Some("z".into()), ..example() };
+        let (key, a, b) = example().difference(&other).unwrap();
+        assert_eq!((key.as_str(), a.as_str(), b.as_str()), ("target", "\"y\"", "\"z\""));
+        assert!(example().difference(&example()).is_none());
+    }
+
+    #[test]
+    fn a_fifth_is_for_testing_unless_there_is_a_table_for_it() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.split().unwrap().test, 0.2);
+        settings.test = Some("t.csv".into());
+        assert_eq!(settings.split().unwrap().test, 0.0);
+        settings.test_fraction = Some(0.3);
+        assert!(settings.split().is_err());
+    }
+}

@@ -1,0 +1,143 @@
+//! `lapwing demo`.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use lapwing_run::{
+    DEMO_LEVELS, Job, MethodName, Moon, Prepared, Results, RunDirectory, Settings, SourceRecord,
+    two_moons,
+};
+
+use crate::output::count;
+use crate::training::{TrainingProgress, describe};
+use crate::verdicts;
+
+const POINTS: usize = 10_000;
+const NOISE: f64 = 0.1;
+
+/// Two moons, five sources with 0, 2.5, 5, 25 and 100 % wrong labels: standard training beside LAP
+///
+/// Makes its own data, trains twice with the defaults of `lapwing train`, prints the verdicts and both test accuracies,
+/// and writes a run directory with report.html, beside the data it was made from.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapwing demo
+  lapwing demo --seed 7 --out /tmp/moons")]
+pub(crate) struct Arguments {
+    /// The run directory
+    #[arg(long, value_name = "RUN", default_value = "lapwing-demo")]
+    out: PathBuf,
+
+    /// Replace the run in the directory
+    #[arg(long)]
+    force: bool,
+
+    /// Decides the points, the flipped labels and training
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Threads to compute with; the results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+
+    /// Results as one JSON object on standard output
+    #[arg(long)]
+    json: bool,
+
+    /// No progress and no remarks
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let Arguments { out, force, seed, json, quiet, .. } = arguments;
+    if let Some(threads) = arguments.threads {
+        crate::train::set_threads(threads)?;
+    }
+    let directory = RunDirectory::create(out, *force)?;
+    let (train, test) = two_moons(POINTS, NOISE, *seed);
+    let settings = Settings {
+        data: Some(write_points(out, "moons-train.csv", &train)?),
+        test: Some(write_points(out, "moons-test.csv", &test)?),
+        target: Some("moon".to_owned()),
+        source: Some("source".to_owned()),
+        seed: Some(*seed),
+        ..Settings::default()
+    };
+    let prepared = Prepared::read(&settings)?;
+    let with = |method| Settings { method: Some(method), ..settings.clone() };
+
+    let standard = with(MethodName::Standard);
+    let standard = Job::new(&prepared.dataset, &prepared.split, &standard)?;
+    let lap = with(MethodName::Lap);
+    let lap = Job::new(&prepared.dataset, &prepared.split, &lap)?;
+    if !quiet {
+        describe(&prepared, &lap);
+    }
+    let fit = |what, job: &Job<'_>| {
+        let mut progress = TrainingProgress::new(what, job, *quiet);
+        let fit = job.run(None, &mut progress);
+        progress.finish();
+        anyhow::Ok(fit?)
+    };
+    let Some(fit_standard) = fit("standard", &standard)? else { return Ok(()) };
+    let baseline = Results::new(&prepared, &standard, &fit_standard, None)?.test;
+    let baseline = baseline.map(|metrics| metrics.primary().1);
+    let Some(fit_lap) = fit("lap", &lap)? else { return Ok(()) };
+    let results = Results::new(&prepared, &lap, &fit_lap, baseline)?;
+    directory.write_settings(&lap.settings)?;
+    directory.write(&lap, &fit_lap, &results)?;
+
+    let accuracy = results.test.map(|metrics| metrics.primary().1);
+    let errors: HashMap<_, _> = results
+        .sources
+        .iter()
+        .zip(&results.label_errors)
+        .filter_map(|(record, error)| Some((record.source.clone(), (*error)?)))
+        .collect();
+    let mut sources = results.sources.clone();
+    SourceRecord::sort_worst_first(&mut sources);
+    let mut stdout = std::io::stdout().lock();
+    if *json {
+        let listed = sources
+            .iter()
+            .map(|record| verdicts::object(record, errors.get(&record.source)))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let accuracies = serde_json::json!({"standard": baseline, "lap": accuracy});
+        let object = serde_json::json!({
+            "run": out.display().to_string(), "accuracy": accuracies, "sources": listed,
+        });
+        writeln!(stdout, "{object}")?;
+    } else {
+        write!(stdout, "{}", verdicts::table(&sources, &errors))?;
+        let per_cent = |share: Option<f64>| format!("{:.2} %", 100.0 * share.unwrap_or(f64::NAN));
+        writeln!(
+            stdout,
+            "test accuracy on {} clean rows: {} with LAP, {} with standard training",
+            count(test.len() as u64),
+            per_cent(accuracy),
+            per_cent(baseline),
+        )?;
+    }
+    if !quiet {
+        eprintln!("the report is {}", directory.report_path().display());
+    }
+    Ok(())
+}
+
+/// Writes points as a table, so that they can be looked at and trained on.
+fn write_points(out: &Path, name: &str, points: &[Moon]) -> anyhow::Result<PathBuf> {
+    let mut text = "x,y,source,moon\n".to_owned();
+    for point in points {
+        let level = 100.0 * DEMO_LEVELS[point.source];
+        let moon = if point.label { "lower" } else { "upper" };
+        text.push_str(&format!("{:.6},{:.6},{level} % wrong,{moon}\n", point.x, point.y));
+    }
+    let path = out.join(name);
+    lapwing_train::replace_file(&path, &[text.as_bytes()])
+        .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    Ok(path)
+}

@@ -1,0 +1,75 @@
+//! `lapwing sources`.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use lapwing_report::Verdict;
+use lapwing_run::{RunDirectory, SourceRecord};
+
+use crate::failure::Finding;
+use crate::table::printable;
+use crate::verdicts;
+
+/// Show the verdicts of a run, worst first
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapwing sources runs/visits
+  lapwing sources runs/visits --fail-on unreliable && deploy
+  lapwing sources runs/visits --json")]
+pub(crate) struct Arguments {
+    /// The directory of the run
+    run: PathBuf,
+
+    /// End with exit code 1 if a source has this verdict or a worse one
+    #[arg(long, value_enum, value_name = "VERDICT")]
+    fail_on: Option<FailOn>,
+
+    /// JSON, one object per line, instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FailOn {
+    Unreliable,
+    Suspect,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let directory = RunDirectory::open(&arguments.run)?;
+    let mut records = directory.sources()?;
+    SourceRecord::sort_worst_first(&mut records);
+    let errors: HashMap<_, _> = directory.label_errors()?;
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        for record in &records {
+            writeln!(out, "{}", verdicts::object(record, errors.get(&record.source))?)?;
+        }
+    } else {
+        write!(out, "{}", verdicts::table(&records, &errors))?;
+        writeln!(out, "{}", verdicts::tally(&records))?;
+    }
+    let worst = match arguments.fail_on {
+        None => return Ok(()),
+        Some(FailOn::Unreliable) => Verdict::Unreliable,
+        Some(FailOn::Suspect) => Verdict::Suspect,
+    };
+    let found: Vec<&SourceRecord> = records.iter().filter(|r| r.verdict <= worst).collect();
+    match found.first() {
+        None => Ok(()),
+        Some(first) => Err(Finding(format!(
+            "{} of {} sources are {}, the worst is {}",
+            found.len(),
+            records.len(),
+            match worst {
+                Verdict::Suspect => "suspect or unreliable",
+                _ => "unreliable",
+            },
+            printable(&first.source)
+        ))
+        .into()),
+    }
+}

@@ -1,0 +1,443 @@
+//! `lapwing train`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use lapwing_data::Kind;
+use lapwing_run::{
+    Job, MethodName, ModelName, Prepared, Results, RunDirectory, RunError, Settings, SourceRecord,
+    Strength, TaskName,
+};
+use lapwing_train::TrainError;
+
+use crate::output::count;
+use crate::training::{TrainingProgress, describe};
+use crate::verdicts;
+
+/// Train on a table whose rows come from many sources, and judge the sources
+///
+/// DATA is a CSV, TSV or Parquet file (.gz and .zst, too) with a header. The run directory holds the model, a verdict
+/// per source (sources.csv), metrics, the course of every source's loss and weight, and report.html.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapwing train visits.csv --target outcome --source hospital
+  lapwing train visits.csv --target outcome --source hospital --test checked.csv --out runs/visits
+  lapwing train visits.csv --target outcome --source hospital --trust \"St. Mary\" --floor 0.05
+  lapwing train --resume runs/visits")]
+pub(crate) struct Arguments {
+    /// The table
+    data: Option<PathBuf>,
+
+    #[command(flatten)]
+    table: TableFlags,
+    #[command(flatten)]
+    training: TrainingFlags,
+    #[command(flatten)]
+    rule: RuleFlags,
+    #[command(flatten)]
+    output: OutputFlags,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Table")]
+struct TableFlags {
+    /// The column to predict
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+
+    /// The column that says where a row came from
+    #[arg(long, value_name = "COLUMN")]
+    source: Option<String>,
+
+    /// Learn from these columns and no other
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    features: Option<Vec<String>>,
+
+    /// Do not learn from these columns
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    ignore: Option<Vec<String>>,
+
+    /// What columns hold, where it is inferred wrongly: numeric, categorical, date or text
+    #[arg(long, value_name = "A=TYPE,…", value_delimiter = ',', value_parser = typed)]
+    types: Option<Vec<(String, Kind)>>,
+
+    /// What is learnt [default: auto]
+    #[arg(long, value_enum, hide_default_value = true)]
+    task: Option<TaskWord>,
+
+    /// A table to test on
+    #[arg(long, value_name = "FILE", conflicts_with = "test_fraction")]
+    test: Option<PathBuf>,
+
+    /// Share of rows to test on [default: 0.2, or 0 with --test]
+    #[arg(long, value_name = "SHARE")]
+    test_fraction: Option<f64>,
+
+    /// Share of rows that decide when to stop [default: 0.1]
+    #[arg(long, value_name = "SHARE")]
+    validation_fraction: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Training (defaults are chosen for the table)")]
+struct TrainingFlags {
+    /// How sources are treated [default: lap]
+    #[arg(long, value_enum)]
+    method: Option<MethodWord>,
+
+    /// What is trained [default: auto]
+    #[arg(long, value_enum)]
+    model: Option<ModelWord>,
+
+    /// Units of the hidden layers
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    hidden: Option<Vec<usize>>,
+
+    /// Most epochs
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
+
+    /// Epochs without a better validation loss before training ends
+    #[arg(long, value_name = "N")]
+    patience: Option<usize>,
+
+    /// Rows per step
+    #[arg(long, value_name = "N")]
+    batch_size: Option<usize>,
+
+    /// Highest learning rate
+    #[arg(long, value_name = "RATE")]
+    learning_rate: Option<f64>,
+
+    /// Decides split, first parameters and order; the same seed gives the same bytes [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Where to compute: cpu, wgpu, cuda or cuda:N [default: cpu]
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+
+    /// Threads to compute with; the results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sources")]
+struct RuleFlags {
+    /// How many batch-mean losses of a source are remembered [default: 25]
+    #[arg(long, value_name = "H")]
+    history: Option<usize>,
+
+    /// How many standard deviations above the others a source may lie [default: 0.8]
+    #[arg(long, value_name = "λ", allow_negative_numbers = true)]
+    leniency: Option<f64>,
+
+    /// How fast weight falls; auto: half weight after a tenth of the steps above the threshold [default: auto]
+    #[arg(long, value_name = "δ", allow_negative_numbers = true)]
+    strength: Option<Strength>,
+
+    /// Steps before the first judgement [default: 0]
+    #[arg(long, value_name = "STEPS")]
+    warmup: Option<u64>,
+
+    /// Least weight of a source that is not blocked [default: 0]
+    #[arg(long, value_name = "WEIGHT")]
+    floor: Option<f64>,
+
+    /// Sources that are never down-weighted
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    trust: Option<Vec<String>>,
+
+    /// Sources that count for nothing
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    block: Option<Vec<String>>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Run")]
+struct OutputFlags {
+    /// Settings from a file, such as the config.toml of a run; flags win
+    #[arg(long, value_name = "FILE.toml")]
+    config: Option<PathBuf>,
+
+    /// The run directory [default: runs/<data>-<time>]
+    #[arg(long, value_name = "RUN")]
+    out: Option<PathBuf>,
+
+    /// Go on with a run that was interrupted, named here or by --out
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with = "force")]
+    resume: Option<Option<PathBuf>>,
+
+    /// Replace the run in the directory given by --out
+    #[arg(long)]
+    force: bool,
+
+    /// Seconds between two checkpoints
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    checkpoint_every: u64,
+
+    /// Results as one JSON object on standard output
+    #[arg(long)]
+    json: bool,
+
+    /// No progress and no remarks
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TaskWord {
+    Auto,
+    Classification,
+    Regression,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum MethodWord {
+    /// Loss Adapted Plasticity: sources with high losses lose weight
+    Lap,
+    /// All sources count the same; they are judged all the same
+    Standard,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModelWord {
+    /// What suits the data
+    Auto,
+    /// A multilayer perceptron
+    Mlp,
+}
+
+fn typed(text: &str) -> Result<(String, Kind), String> {
+    let (column, kind) =
+        text.rsplit_once('=').ok_or_else(|| format!("expected COLUMN=TYPE, found {text:?}"))?;
+    let kind: Kind = kind.parse().map_err(|error: lapwing_data::UnknownKind| error.to_string())?;
+    Ok((column.to_owned(), kind))
+}
+
+impl Arguments {
+    /// The flags as settings.
+    fn settings(&self) -> Settings {
+        let Self { data, table, training, rule, .. } = self;
+        Settings {
+            data: data.clone(),
+            target: table.target.clone(),
+            source: table.source.clone(),
+            features: table.features.clone(),
+            ignore: table.ignore.clone(),
+            types: table.types.clone().map(|types| types.into_iter().collect::<BTreeMap<_, _>>()),
+            task: table.task.map(|task| match task {
+                TaskWord::Auto => TaskName::Auto,
+                TaskWord::Classification => TaskName::Classification,
+                TaskWord::Regression => TaskName::Regression,
+            }),
+            test: table.test.clone(),
+            test_fraction: table.test_fraction,
+            validation_fraction: table.validation_fraction,
+            method: training.method.map(|method| match method {
+                MethodWord::Lap => MethodName::Lap,
+                MethodWord::Standard => MethodName::Standard,
+            }),
+            model: training.model.map(|model| match model {
+                ModelWord::Auto => ModelName::Auto,
+                ModelWord::Mlp => ModelName::Mlp,
+            }),
+            hidden: training.hidden.clone(),
+            epochs: training.epochs,
+            patience: training.patience,
+            batch_size: training.batch_size,
+            learning_rate: training.learning_rate,
+            history: rule.history,
+            leniency: rule.leniency,
+            strength: rule.strength,
+            warmup: rule.warmup,
+            floor: rule.floor,
+            trust: rule.trust.clone(),
+            block: rule.block.clone(),
+            seed: training.seed,
+            device: training.device.clone(),
+        }
+    }
+
+    /// The run to go on with, if one is asked for.
+    fn resumed(&self) -> anyhow::Result<Option<&Path>> {
+        match (&self.output.resume, &self.output.out) {
+            (None, _) => Ok(None),
+            (Some(Some(run)), Some(out)) if run != out => {
+                anyhow::bail!("--resume and --out name different directories")
+            }
+            (Some(Some(run)), _) | (Some(None), Some(run)) => Ok(Some(run)),
+            (Some(None), None) => {
+                anyhow::bail!("--resume needs a run: --resume RUN, or --resume with --out RUN")
+            }
+        }
+    }
+}
+
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let OutputFlags { force, json, quiet, .. } = arguments.output;
+    let mut asked = arguments.settings();
+    if let Some(path) = &arguments.output.config {
+        asked = asked.over(Settings::read(path)?);
+    }
+    let resumed = arguments.resumed()?;
+    // A run that was killed before its first file has no settings: it starts anew, if it is said on what.
+    let before = match resumed {
+        Some(path) if path.exists() => RunDirectory::open(path)?.settings()?,
+        _ => None,
+    };
+    if let Some(before) = &before {
+        asked = asked.over(before.clone());
+    }
+    let out = match (resumed, &arguments.output.out) {
+        (Some(run), _) => run.to_owned(),
+        (None, Some(out)) => out.clone(),
+        (None, None) => default_directory(asked.data()?),
+    };
+    if before.is_none() {
+        RunDirectory::check(&out, force)?;
+    }
+    if let Some(threads) = arguments.training.threads {
+        set_threads(threads)?;
+    }
+
+    let prepared = Prepared::read(&asked)?;
+    let job = Job::new(&prepared.dataset, &prepared.split, &asked)?;
+    if let Some(before) = &before
+        && let Some((key, now, before)) = job.settings.difference(before)
+    {
+        return Err(RunError::OtherSettings { path: out, key, before, now }.into());
+    }
+    if !quiet {
+        describe(&prepared, &job);
+    }
+
+    let directory = match &before {
+        Some(_) => RunDirectory::open(&out)?,
+        None => {
+            let directory = RunDirectory::create(&out, force)?;
+            directory.write_settings(&job.settings)?;
+            directory
+        }
+    };
+    let mut progress = TrainingProgress::new("train", &job, quiet);
+    let interval = Duration::from_secs(arguments.output.checkpoint_every);
+    let checkpoints = directory.checkpoints(interval, before.is_some());
+    let fitted = job.run(Some(&checkpoints), &mut progress);
+    progress.finish();
+    if let Err(RunError::Train(TrainError::Diverged { .. })) = fitted
+        && before.is_none()
+    {
+        // It would diverge again: nothing in there is of use to anybody.
+        directory.abandon();
+    }
+    let Some(fit) = fitted? else { return Ok(()) };
+    let results = Results::new(&prepared, &job, &fit, None)?;
+    directory.write(&job, &fit, &results)?;
+
+    print(&results, &directory, json)?;
+    if !quiet {
+        eprintln!(
+            "{} epochs, the best was {}; the report is {}",
+            fit.history.len(),
+            results.report.summary.best_epoch.unwrap_or_default(),
+            directory.report_path().display()
+        );
+    }
+    Ok(())
+}
+
+/// The verdicts and how good the model is, on standard output.
+fn print(results: &Results, directory: &RunDirectory, json: bool) -> anyhow::Result<()> {
+    let errors: HashMap<_, _> = results
+        .sources
+        .iter()
+        .zip(&results.label_errors)
+        .filter_map(|(record, error)| Some((record.source.clone(), (*error)?)))
+        .collect();
+    let mut sources = results.sources.clone();
+    SourceRecord::sort_worst_first(&mut sources);
+    let mut out = std::io::stdout().lock();
+    if json {
+        let listed = sources
+            .iter()
+            .map(|record| verdicts::object(record, errors.get(&record.source)))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let object = serde_json::json!({
+            "run": directory.path().display().to_string(),
+            "test": results.test.as_ref().map(verdicts::metrics_object),
+            "validation": results.validation.as_ref().map(verdicts::metrics_object),
+            "sources": listed,
+        });
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    write!(out, "{}", verdicts::table(&sources, &errors))?;
+    writeln!(out, "{}", verdicts::tally(&sources))?;
+    if let Some(test) = &results.test {
+        writeln!(out, "test ({} rows): {}", count(test.rows()), verdicts::metrics(test))?;
+    }
+    Ok(())
+}
+
+/// Computes with this many threads, everywhere.
+pub(crate) fn set_threads(threads: usize) -> anyhow::Result<()> {
+    anyhow::ensure!(threads > 0, "--threads must be at least 1");
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .context("cannot set the number of threads")
+}
+
+/// `runs/<data>-<time>`, with a number where two runs start in one second.
+fn default_directory(data: &Path) -> PathBuf {
+    let name = data.file_name().unwrap_or(data.as_os_str()).to_string_lossy();
+    let stem = name.split('.').find(|part| !part.is_empty()).unwrap_or("data");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    let base = Path::new("runs").join(format!("{stem}-{}", stamp(now)));
+    let numbered = |n: u32| PathBuf::from(format!("{}-{n}", base.display()));
+    [base.clone()].into_iter().chain((2..1000).map(numbered)).find(|p| !p.exists()).unwrap_or(base)
+}
+
+/// Seconds since 1970 as `20260131-235959` in UTC.
+fn stamp(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days since 1 March of year 0, in eras of 400 years, so that leap days come last.
+    let shifted = days + 719_468;
+    let (era, day) = (shifted / 146_097, shifted % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) =
+        (year + 400 * era + u64::from(month >= 10), if month < 10 { month + 3 } else { month - 9 });
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_dates() {
+        // date -u -d @N +%Y%m%d-%H%M%S
+        assert_eq!(stamp(0), "19700101-000000");
+        assert_eq!(stamp(951_782_399), "20000228-235959");
+        assert_eq!(stamp(951_782_400), "20000229-000000");
+        assert_eq!(stamp(1_767_225_599), "20251231-235959");
+        assert_eq!(stamp(4_102_444_800), "21000101-000000");
+    }
+
+    #[test]
+    fn types_are_given_as_pairs() {
+        assert_eq!(typed("a=b=date").unwrap(), ("a=b".to_owned(), Kind::Date));
+        assert!(typed("a").is_err() && typed("a=colour").is_err());
+    }
+}
