@@ -285,7 +285,7 @@ fn course(row: &SourceRow, out: &mut Vec<String>) {
             number::count(step)
         )),
         (Some(step), None) => {
-            out.push(format!("It first departed from the others at step {}.", number::count(step)))
+            out.push(format!("It first departed from the others at step {}.", number::count(step)));
         }
         (None, Some(above)) => out.push(format!("I{}.", &above[1..])),
         (None, None) => {}

@@ -133,7 +133,7 @@ impl Watch for TrainingProgress {
             ),
             Resumed::At { step } if !self.quiet => eprintln!("going on from step {}", count(*step)),
             Resumed::Fresh if !self.quiet => {
-                eprintln!("no checkpoint yet: starting at the first step")
+                eprintln!("no checkpoint yet: starting at the first step");
             }
             _ => {}
         }

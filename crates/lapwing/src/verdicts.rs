@@ -78,9 +78,9 @@ pub(crate) fn metrics_object(metrics: &Metrics) -> Value {
 /// Four figures that matter.
 pub(crate) fn short(value: f64) -> String {
     match value.abs() {
-        size if size == 0.0 => "0".to_owned(),
+        0.0 => "0".to_owned(),
         size if !size.is_finite() => value.to_string(),
-        size if size < 1e-4 || size >= 1e7 => format!("{value:.1e}"),
+        size if !(1e-4..1e7).contains(&size) => format!("{value:.1e}"),
         size if size >= 1000.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.2}"),
         _ => format!("{value:.4}"),

@@ -1,6 +1,6 @@
 //! `lapwing compare` from the outside.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod tables;
 

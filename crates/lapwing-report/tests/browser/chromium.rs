@@ -231,14 +231,14 @@ impl Chromium {
             match event["method"].as_str().unwrap_or_default() {
                 "Runtime.consoleAPICalled" => complaints.console.push(params["args"].to_string()),
                 "Runtime.exceptionThrown" => {
-                    complaints.console.push(params["exceptionDetails"].to_string())
+                    complaints.console.push(params["exceptionDetails"].to_string());
                 }
                 "Log.entryAdded" => complaints.console.push(params["entry"]["text"].to_string()),
                 "Page.javascriptDialogOpening" => {
                     complaints.dialogs.push(params["message"].to_string());
                 }
                 "Network.requestWillBeSent" if params["type"] != "Document" => {
-                    complaints.requests.push(params["request"]["url"].to_string())
+                    complaints.requests.push(params["request"]["url"].to_string());
                 }
                 _ => {}
             }
