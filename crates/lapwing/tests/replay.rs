@@ -269,7 +269,7 @@ fn bad_logs_are_refused_with_file_line_and_column() {
         (b"", &["losses.csv", "empty"]),
         (b"\n\n", &["losses.csv"]),
         (b"step,source,loss\n", &["losses.csv", "no data rows"]),
-        (b"step,source\n0,a\n", &["no column \"loss\"", "step, source", "--loss"]),
+        (b"step,source\n0,a\n", &["no column \"loss\"", "step, source", "hint: options such as"]),
         (b"step,source,loss,loss\n0,a,1,2\n", &["both called \"loss\""]),
         (b"step,source,loss\n0,a,0.5\n0,b\n", &["losses.csv, line 3", "3 fields", "found 2"]),
         (b"step,source,loss\n0,a,0.5\n0,b,1,2\n", &["line 3", "found 4"]),
