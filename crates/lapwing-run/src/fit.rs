@@ -161,6 +161,8 @@ impl<'a> Job<'a> {
         plan.epochs = settings.epochs.unwrap_or(plan.epochs);
         plan.patience = settings.patience.unwrap_or_else(|| plan.patience.min(plan.epochs));
         plan.learning_rate = settings.learning_rate.unwrap_or(plan.learning_rate);
+        plan.dropout = settings.dropout.map_or(plan.dropout, |dropout| dropout as f32);
+        plan.weight_decay = settings.weight_decay.unwrap_or(plan.weight_decay);
         plan.hidden = settings.hidden.clone().unwrap_or(plan.hidden);
         plan.steps = (batches * plan.epochs) as u64;
         plan.window_steps =
@@ -391,6 +393,9 @@ fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Setting
         method: Some(settings.method()),
         model: Some(ModelName::Mlp),
         hidden: Some(plan.hidden.clone()),
+        // Through text, so that 0.3 stays 0.3 and does not become the double nearest to the single nearest to it.
+        dropout: plan.dropout.to_string().parse().ok(),
+        weight_decay: Some(plan.weight_decay),
         epochs: Some(plan.epochs),
         patience: Some(plan.patience),
         batch_size: Some(plan.batch_size),

@@ -60,6 +60,10 @@ settings! {
     model: ModelName,
     /// Units of each hidden layer.
     hidden: Vec<usize>,
+    /// Share of hidden units dropped at each step.
+    dropout: f64,
+    /// How strongly parameters are drawn to zero.
+    weight_decay: f64,
     /// Most epochs.
     epochs: usize,
     /// Epochs without a better validation loss after which training ends.

@@ -52,9 +52,16 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Messages may hold names from data: control characters in them must not reach a terminal.
 fn printable(message: &str) -> String {
-    let lines: Vec<String> =
-        message.lines().map(|line| lapwing_report::reveal(line.trim_end())).collect();
-    lines.join("\n")
+    let line = |line: &str| {
+        let text = line.trim();
+        let indent = &line[..line.len() - line.trim_start().len()];
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!("{indent}{}", lapwing_report::reveal(text))
+        }
+    };
+    message.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn run_advice(error: &RunError) -> Option<&'static str> {

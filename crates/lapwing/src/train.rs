@@ -98,6 +98,14 @@ struct TrainingFlags {
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     hidden: Option<Vec<usize>>,
 
+    /// Share of hidden units dropped at each step
+    #[arg(long, value_name = "SHARE")]
+    dropout: Option<f64>,
+
+    /// How strongly parameters are drawn to zero
+    #[arg(long, value_name = "RATE")]
+    weight_decay: Option<f64>,
+
     /// Most epochs
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
@@ -249,6 +257,8 @@ impl Arguments {
                 ModelWord::Mlp => ModelName::Mlp,
             }),
             hidden: training.hidden.clone(),
+            dropout: training.dropout,
+            weight_decay: training.weight_decay,
             epochs: training.epochs,
             patience: training.patience,
             batch_size: training.batch_size,

@@ -1,5 +1,7 @@
 //! `demo`: what it shows must be true.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 mod tables;
 
 use serde_json::Value;

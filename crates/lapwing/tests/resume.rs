@@ -1,5 +1,7 @@
 //! Killed at any moment and resumed, a run ends in the same bytes.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 mod tables;
 
 use std::process::{Command as Process, Stdio};

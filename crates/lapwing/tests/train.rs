@@ -1,5 +1,7 @@
 //! `train`, and what can be done with its run.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 mod tables;
 
 use serde_json::Value;
