@@ -249,23 +249,24 @@ impl<K: Hash + Eq> Lap<K> {
         if self.step >= self.config.warmup {
             self.judge();
         }
-        self.step += 1;
+        self.step = self.step.saturating_add(1);
     }
 
     /// Puts the batch's mean losses into the histories, and these into the tree.
     fn remember(&mut self) {
         let history_length = self.config.history_length;
         // Histories lie far apart in memory. Asking for all of them before working on the first
-        // lets the processor fetch them side by side; with 10,000 sources it halves the step.
+        // lets the processor fetch them side by side: a tenth of the step with 10,000 sources.
         let ahead = self.batch.iter().map(|entry| self.sources[entry.slot as usize].window.peek());
         core::hint::black_box(ahead.sum::<f64>());
         self.complete.clear();
         for BatchEntry { slot, sum } in &self.batch {
             let source = &mut self.sources[*slot as usize];
-            source.rows += sum.finite() + sum.nonfinite();
-            source.nonfinite += sum.nonfinite();
+            // Saturating, as sums and states may come from anywhere.
+            source.rows = source.rows.saturating_add(sum.finite()).saturating_add(sum.nonfinite());
+            source.nonfinite = source.nonfinite.saturating_add(sum.nonfinite());
             if let Some(loss) = sum.mean() {
-                source.batches += 1;
+                source.batches = source.batches.saturating_add(1);
                 source.window.push(loss, history_length);
                 if source.window.is_complete(history_length) {
                     self.tree.set(*slot, source.moments());
@@ -288,10 +289,10 @@ impl<K: Hash + Eq> Lap<K> {
                 return;
             }
             let source = &mut sources[slot as usize];
-            source.judged += 1;
+            source.judged = source.judged.saturating_add(1);
             let unreliability = match compare(own.mean, others, config) {
                 Side::Above => {
-                    source.above += 1;
+                    source.above = source.above.saturating_add(1);
                     source.first_departure_step.get_or_insert(*step);
                     source.unreliability.saturating_add(1)
                 }

@@ -134,6 +134,7 @@ impl Dataset {
         let lexicon = Lexicon::new(&options.missing_tokens);
         let survey = Survey::new(&file, &places, &lexicon)?;
         let mut schema = survey.schema(&file, &places, options)?;
+        schema.check_that_it_has_features(file.path())?;
 
         let rows = survey.rows as usize;
         let mut builders: Vec<ColumnBuilder> = schema

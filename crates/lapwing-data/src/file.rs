@@ -92,7 +92,7 @@ impl TableFile {
             let delimiter = delimiter(&path, compression, stream.as_mut())?;
             let mut reader = csv_reader(stream, delimiter);
             let header =
-                reader.headers().map_err(|error| from_csv(&path, compression, &[], error))?;
+                reader.headers().map_err(|error| from_csv(&path, compression, &[], error, 1))?;
             let columns: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
             let unsupported = vec![None; columns.len()];
             (Format::Text { delimiter, compression }, columns, unsupported)
@@ -102,6 +102,15 @@ impl TableFile {
         }
         let columns = checked_names(&path, columns)?;
         Ok(Self { path, format, columns, unsupported })
+    }
+
+    /// Opens a table of text, the kind that can be copied row by row.
+    pub fn open_text(path: impl AsRef<Path>) -> Result<Self> {
+        let file = Self::open(path)?;
+        match file.format {
+            Format::Text { .. } => Ok(file),
+            Format::Parquet => Err(DataError::CannotRewrite { path: file.path }),
+        }
     }
 
     /// The file.
@@ -131,11 +140,23 @@ impl TableFile {
     }
 
     /// The delimiter of a text file.
-    pub(crate) fn delimiter(&self) -> Option<u8> {
+    pub fn delimiter(&self) -> Option<u8> {
         match self.format {
             Format::Text { delimiter, .. } => Some(delimiter),
             Format::Parquet => None,
         }
+    }
+
+    /// Calls `visit` with every record of text and its data row, counted from 1, until it returns an error. What
+    /// [`rewrite`](crate::rewrite) does, without writing; Parquet has no such records.
+    pub fn each_record<E: From<DataError>>(
+        &self,
+        mut visit: impl FnMut(u64, &StringRecord) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        self.scan(|record| match record.text() {
+            Some(text) => visit(record.row, text),
+            None => Err(DataError::CannotRewrite { path: self.path.clone() }.into()),
+        })
     }
 
     /// Calls `visit` with every record from the first to the last, or until it returns an error.
@@ -156,9 +177,9 @@ impl TableFile {
                 })
             });
         };
-        let fail = |error| from_csv(&self.path, compression, &self.columns, error);
+        let fail = |error, line| from_csv(&self.path, compression, &self.columns, error, line);
         let mut reader = csv_reader(decompressed(&self.path, compression)?, delimiter);
-        reader.headers().map_err(fail)?;
+        reader.headers().map_err(|error| fail(error, 1))?;
         scan_text(&self.path, reader, fail, visit)
     }
 
@@ -212,7 +233,7 @@ impl TextStream {
         let delimiter = delimiter(&path, Compression::None, stream.as_mut())?;
         let mut reader = csv_reader(stream, delimiter);
         let header =
-            reader.headers().map_err(|error| from_csv(&path, Compression::None, &[], error))?;
+            reader.headers().map_err(|error| from_csv(&path, Compression::None, &[], error, 1))?;
         let columns = header.iter().map(|name| name.trim().to_owned()).collect();
         let columns = checked_names(&path, columns)?;
         Ok(Self { path, columns, reader })
@@ -227,32 +248,38 @@ impl TextStream {
         self,
         visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<PathBuf, E> {
-        let fail = |error| from_csv(&self.path, Compression::None, &self.columns, error);
+        let fail =
+            |error, line| from_csv(&self.path, Compression::None, &self.columns, error, line);
         scan_text(&self.path, self.reader, fail, visit)?;
         Ok(self.path)
     }
 }
 
+/// Calls `visit` with every record after the header, which has been read.
 fn scan_text<E: From<DataError>>(
     path: &Path,
     mut reader: TextReader,
-    fail: impl Fn(csv::Error) -> DataError,
+    fail: impl Fn(csv::Error, u64) -> DataError,
     mut visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut record = StringRecord::new();
     let mut row = 0;
-    while reader.read_record(&mut record).map_err(&fail)? {
+    reader.get_mut().next_start();
+    loop {
+        let read = reader.read_record(&mut record);
+        let line = reader.get_mut().next_start();
+        if !read.map_err(|error| fail(error, line))? {
+            return Ok(());
+        }
         row += 1;
-        let position = record.position();
         visit(&Record {
             path,
             row,
-            line: position.map(csv::Position::line),
-            read: position.map_or(0, csv::Position::byte),
+            line: Some(line),
+            read: record.position().map_or(0, csv::Position::byte),
             fields: Fields::Text(&record),
         })?;
     }
-    Ok(())
 }
 
 /// One record during a scan.
@@ -370,14 +397,14 @@ fn csv_reader(stream: Box<dyn BufRead>, delimiter: u8) -> TextReader {
         .from_reader(RecordGuard::new(stream, delimiter))
 }
 
-/// An error of the parser as one that names file, line and column.
+/// An error of the parser as one that names file, line (that of the record at hand) and column.
 fn from_csv(
     path: &Path,
     compression: Compression,
     columns: &[String],
     error: csv::Error,
+    line: u64,
 ) -> DataError {
-    let at = |position: &Option<csv::Position>| position.as_ref().map_or(1, csv::Position::line);
     match error.into_kind() {
         csv::ErrorKind::Io(error) => {
             match error.get_ref().and_then(|inner| inner.downcast_ref::<Objection>()) {
@@ -385,15 +412,12 @@ fn from_csv(
                 None => DataError::from_io(path, compression.label(), error),
             }
         }
-        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => DataError::Ragged {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            DataError::Ragged { path: path.to_owned(), line, expected: expected_len, found: len }
+        }
+        csv::ErrorKind::Utf8 { err, .. } => DataError::InvalidUtf8 {
             path: path.to_owned(),
-            line: at(&pos),
-            expected: expected_len,
-            found: len,
-        },
-        csv::ErrorKind::Utf8 { pos, err } => DataError::InvalidUtf8 {
-            path: path.to_owned(),
-            line: at(&pos),
+            line,
             column: columns
                 .get(err.field())
                 .cloned()

@@ -4,6 +4,7 @@
 //! same grammar one byte at a time and fails as soon as a record cannot be sane, so memory stays bounded and the error
 //! names the line on which the trouble starts.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, Read};
 
@@ -50,6 +51,8 @@ pub(crate) struct RecordGuard<R> {
     quote_line: u64,
     record_bytes: usize,
     fields: usize,
+    /// The lines on which records start that have passed and not been asked about.
+    starts: VecDeque<u64>,
 }
 
 impl<R: Read> RecordGuard<R> {
@@ -63,7 +66,14 @@ impl<R: Read> RecordGuard<R> {
             quote_line: 1,
             record_bytes: 0,
             fields: 1,
+            starts: VecDeque::new(),
         }
+    }
+
+    /// The line on which the next record starts, to be asked once for every record, the header included. (The parser
+    /// itself gives the line after the record before, whether or not it is blank.)
+    pub(crate) fn next_start(&mut self) -> u64 {
+        self.starts.pop_front().unwrap_or(self.record_line)
     }
 
     fn follow(&mut self, bytes: &[u8]) -> Result<(), Objection> {
@@ -86,6 +96,7 @@ impl<R: Read> RecordGuard<R> {
                 (state, _) => {
                     if state == State::RecordStart {
                         self.record_line = self.line;
+                        self.starts.push_back(self.line);
                     }
                     if byte == self.delimiter {
                         self.fields += 1;

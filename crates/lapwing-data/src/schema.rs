@@ -1,11 +1,17 @@
 //! What each column of a table holds and what it is used for.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::dataset::ReadOptions;
 use crate::distinct::Distinct;
+use crate::error::DataError;
+use crate::file::TableFile;
+use crate::survey::{Places, Survey};
+use crate::value::Lexicon;
 
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -185,6 +191,29 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// Infers it in one pass over a file, in little memory: what [`Dataset::read`](crate::Dataset::read) would find,
+    /// without reading the rows.
+    ///
+    /// `classes` stays empty, and a table without a usable feature is accepted.
+    pub fn infer(file: &TableFile, options: &ReadOptions) -> Result<Self, DataError> {
+        let places = Places::new(file, options)?;
+        let survey = Survey::new(file, &places, &Lexicon::new(&options.missing_tokens))?;
+        survey.schema(file, &places, options)
+    }
+
+    pub(crate) fn check_that_it_has_features(&self, path: &Path) -> Result<(), DataError> {
+        if self.columns.iter().any(|column| column.role.is_feature()) {
+            return Ok(());
+        }
+        let ignored = self
+            .columns
+            .iter()
+            .filter(|column| matches!(column.role, Role::Ignored(_)))
+            .map(|column| format!("{} {}", column.name, column.role))
+            .collect();
+        Err(DataError::NoFeatures { path: path.to_owned(), ignored })
+    }
+
     /// The columns that are learnt from, in the order of the file.
     pub fn features(&self) -> impl Iterator<Item = &ColumnSchema> {
         self.columns.iter().filter(|column| column.role.is_feature())

@@ -132,14 +132,6 @@ impl Survey {
             // What is not a number is then reported where it stands.
             target.kind = Kind::Numeric;
         }
-        if !columns.iter().any(|column| column.role.is_feature()) {
-            let ignored = columns
-                .iter()
-                .filter(|column| matches!(column.role, Role::Ignored(_)))
-                .map(|column| format!("{} {}", column.name, column.role))
-                .collect();
-            return Err(DataError::NoFeatures { path: file.path().to_owned(), ignored });
-        }
         Ok(Schema {
             task,
             columns,

@@ -12,7 +12,7 @@ use arrow::array::{
 };
 use arrow::datatypes::Int32Type;
 use lapwing_data::{
-    Compression, DataError, Dataset, ReadOptions, Reason, Role, TableFile, Target, rewrite,
+    Compression, DataError, Dataset, ReadOptions, Reason, Role, Schema, TableFile, Target, rewrite,
 };
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
@@ -233,4 +233,42 @@ fn an_error_of_the_editor_ends_the_rewriting() {
             Self(error.to_string())
         }
     }
+}
+
+#[test]
+fn a_schema_can_be_inferred_without_reading_the_rows() {
+    let dir = TempDir::new().unwrap();
+    let path = write(&dir, "t.csv", CSV.as_bytes());
+    let dataset = read(&path);
+    let file = TableFile::open_text(&path).unwrap();
+    let schema = Schema::infer(&file, &ReadOptions::new("label", "who")).unwrap();
+    assert_eq!(schema.columns, dataset.schema.columns);
+    assert_eq!(schema.task, dataset.schema.task);
+
+    let bare = write(&dir, "bare.csv", b"s,y\na,1\nb,0\n");
+    let options = ReadOptions::new("y", "s");
+    assert!(Schema::infer(&TableFile::open(&bare).unwrap(), &options).is_ok());
+    assert!(matches!(Dataset::read(&bare, &options), Err(DataError::NoFeatures { .. })));
+}
+
+#[test]
+fn records_of_text_are_visited_as_they_stand_and_parquet_has_none() {
+    let dir = TempDir::new().unwrap();
+    let path = write(&dir, "t.csv.gz", &gzip(CSV.as_bytes()));
+    let file = TableFile::open_text(&path).unwrap();
+    let mut seen = Vec::new();
+    file.each_record(|row, record| {
+        seen.push((row, record.iter().map(str::to_owned).collect::<Vec<_>>()));
+        Ok::<(), DataError>(())
+    })
+    .unwrap();
+    let expected = file.rows(&[1, 2, 3, 4]).unwrap();
+    assert_eq!(seen.len(), 4);
+    assert!(seen.iter().all(|(row, fields)| expected[row] == *fields));
+
+    let parquet = dir.path().join("t.parquet");
+    write_parquet(&parquet, vec![("x", Arc::new(Int64Array::from(vec![1])))]);
+    assert!(matches!(TableFile::open_text(&parquet), Err(DataError::CannotRewrite { .. })));
+    let visited = TableFile::open(&parquet).unwrap().each_record(|_, _| Ok::<(), DataError>(()));
+    assert!(matches!(visited, Err(DataError::CannotRewrite { .. })));
 }

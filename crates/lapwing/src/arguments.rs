@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Sources(crate::sources::Arguments),
     Report(crate::report::Arguments),
     Replay(crate::replay::Arguments),
+    Compare(Box<crate::compare::Arguments>),
+    Corrupt(crate::corrupt::Arguments),
     Completions(crate::completions::Arguments),
 }
 

@@ -15,7 +15,9 @@ use crate::training::{TrainingProgress, describe};
 use crate::verdicts;
 
 const POINTS: usize = 10_000;
-const NOISE: f64 = 0.1;
+/// The paper's is 0.1, where the moons hardly touch and every method makes one error in 2,000. Here they overlap, and
+/// wrong labels cost accuracy.
+const NOISE: f64 = 0.2;
 
 /// Two moons, five sources with 0, 2.5, 5, 25 and 100 % wrong labels: standard training beside LAP
 ///
@@ -25,7 +27,7 @@ const NOISE: f64 = 0.1;
 #[command(after_help = "\
 Examples:
   lapwing demo
-  lapwing demo --seed 7 --out /tmp/moons")]
+  lapwing demo --seed 7 --out moons")]
 pub(crate) struct Arguments {
     /// The run directory
     #[arg(long, value_name = "RUN", default_value = "lapwing-demo")]

@@ -91,7 +91,7 @@ fn run_advice(error: &RunError) -> Option<&'static str> {
 fn advice(error: &DataError) -> Option<&'static str> {
     match error {
         DataError::MissingColumn { .. } => {
-            Some("hint: columns of other names are given as --step, --source and --loss")
+            Some("hint: options such as --source say which column is which")
         }
         DataError::RecordTooLong { .. } => Some("hint: look for a quote that is never closed"),
         DataError::Truncated { .. } => Some("hint: copy or download the file again"),

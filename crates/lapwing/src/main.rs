@@ -1,11 +1,15 @@
 //! The program `lapwing`: arguments in, libraries called, results out.
 
 mod arguments;
+mod compare;
 mod completions;
+mod corrupt;
+mod corruption;
 mod demo;
 mod evaluate;
 mod failure;
 mod output;
+mod paired;
 mod predict;
 mod progress;
 mod replay;
@@ -32,6 +36,8 @@ fn main() -> ExitCode {
         Command::Sources(arguments) => sources::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Replay(arguments) => replay::run(arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Corrupt(arguments) => corrupt::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     failure::exit_code(done)

@@ -221,8 +221,7 @@ impl Replay {
             count(self.lap.step()),
             count(statuses.len() as u64),
         );
-        let judged = statuses.iter().any(|status| status.judged > 0);
-        if !judged {
+        if statuses.iter().all(|status| status.judged == 0) {
             eprintln!(
                 "warning: nobody was judged: that takes two sources with {} batches each after {} \
                  steps of warm-up; a shorter --history may help",
@@ -239,11 +238,8 @@ impl Replay {
                 .map(|status| format!("{:?} {}", status.source, count(status.nonfinite)))
                 .collect();
             let more = if poisoned.len() > 5 { ", …" } else { "" };
-            eprintln!(
-                "warning: {} losses are not finite ({}{more})",
-                count(total),
-                named.join(", ")
-            );
+            let losses = if total == 1 { "loss is" } else { "losses are" };
+            eprintln!("warning: {} {losses} not finite: {}{more}", count(total), named.join(", "));
         }
     }
 }

@@ -326,6 +326,27 @@ fn states_that_contradict_themselves_are_refused() {
 }
 
 #[test]
+fn counts_at_their_limit_do_not_overflow() {
+    let mut lap = Lap::new(LapConfig { history_length: 1, ..LapConfig::default() }).unwrap();
+    lap.weigh(&[0.5, 0.6, 0.9], &[1, 2, 3]).unwrap();
+    let mut state = lap.state();
+    state.step = u64::MAX;
+    for source in &mut state.sources {
+        source.unreliability = u64::MAX;
+        (source.rows, source.batches, source.nonfinite) = (u64::MAX, u64::MAX, u64::MAX);
+        (source.judged, source.above) = (u64::MAX, u64::MAX);
+    }
+    lap.load(state).unwrap();
+    for _ in 0..3 {
+        lap.weigh(&[0.5, f64::NAN, 0.9], &[1, 2, 3]).unwrap();
+    }
+    let rows =
+        r#"{"sums":[[1,{"high":1e308,"low":1e308,"finite":18446744073709551615,"nonfinite":3}]]}"#;
+    lap.update(&serde_json::from_str(rows).unwrap()).unwrap();
+    assert!(lap.sources().all(|source| source.weight >= 0.0 && source.rows == u64::MAX));
+}
+
+#[test]
 fn clean_sources_are_accused_as_often_as_the_leniency_was_chosen_for() {
     use lapwing_core::leniency_for_false_alarm;
     use rand::{RngExt, SeedableRng};

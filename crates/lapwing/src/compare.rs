@@ -1,0 +1,458 @@
+//! `lapwing compare`: which method is better on a table, and by how much.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use lapwing_data::Split;
+use lapwing_run::{
+    Glance, Job, MethodName, Metrics, Prepared, Results, Settings, Strength, TaskName, Watch,
+};
+use serde_json::{Map, Value, json};
+
+use crate::output::count;
+use crate::paired::{Difference, Spread};
+use crate::progress::Progress;
+use crate::table::TextTable;
+
+/// Parts into which the progress of one training is cut.
+const PARTS: u64 = 1000;
+
+/// Train with several methods on the same splits and say whether LAP is worth it
+///
+/// Each repeat splits the table anew and trains every method on the same rows, from the same first
+/// parameters, in the same order. Shown are mean and sample standard deviation over the repeats, and
+/// the difference to the first method, repeat by repeat, with its 95 % interval (Student's t).
+/// Repeats share rows, so the interval says how much chance of split and training matters, not how
+/// another table would turn out.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lapwing compare visits.csv --target outcome --source hospital
+  lapwing compare visits.csv --target outcome --source hospital --test checked.csv --repeats 10
+  lapwing compare visits.csv --target outcome --source hospital --methods standard,lap --json
+
+Wrong labels among the rows that are tested on count against every method; --test with a table of
+checked rows is the better judge.")]
+pub(crate) struct Arguments {
+    /// The table: CSV, TSV or Parquet (.gz and .zst, too)
+    data: PathBuf,
+
+    /// The column to predict
+    #[arg(long, value_name = "COLUMN")]
+    target: String,
+
+    /// The column that says where a row came from
+    #[arg(long, value_name = "COLUMN")]
+    source: String,
+
+    /// The methods, the one that others are compared with first
+    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "standard,lap", value_parser = method)]
+    methods: Vec<MethodName>,
+
+    /// How often each method is trained
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    repeats: u32,
+
+    /// A table to test on, best one whose labels were checked
+    #[arg(long, value_name = "FILE")]
+    test: Option<PathBuf>,
+
+    /// Share of rows to test on where there is no --test [default: 0.2]
+    #[arg(long, value_name = "SHARE", conflicts_with = "test")]
+    test_fraction: Option<f64>,
+
+    /// Learn from these columns and no other
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    features: Option<Vec<String>>,
+
+    /// Do not learn from these columns
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    ignore: Option<Vec<String>>,
+
+    /// What is learnt: auto, classification or regression [default: auto]
+    #[arg(long, value_parser = word::<TaskName>)]
+    task: Option<TaskName>,
+
+    /// Most epochs [default: chosen for the table]
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
+
+    /// How fast LAP lowers weights [default: auto]
+    #[arg(long, value_name = "δ", allow_negative_numbers = true)]
+    strength: Option<Strength>,
+
+    /// Further settings from a file, such as the config.toml of a run; flags win
+    #[arg(long, value_name = "FILE.toml")]
+    config: Option<PathBuf>,
+
+    /// The seed of the first repeat; the others count on [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Threads to compute with; the results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+
+    /// Results as one JSON object, every metric of every repeat included
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// No progress and no remarks
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+/// A word of the settings, with their own message where it is none.
+fn word<T: serde::de::DeserializeOwned>(word: &str) -> Result<T, String> {
+    serde_json::from_value(Value::String(word.to_owned())).map_err(|error| error.to_string())
+}
+
+fn method(text: &str) -> Result<MethodName, String> {
+    word(text.trim())
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if let Some(threads) = arguments.threads {
+        crate::train::set_threads(threads)?;
+    }
+    for (at, method) in arguments.methods.iter().enumerate() {
+        ensure!(
+            !arguments.methods[..at].contains(method),
+            "--methods names {} twice",
+            method.word()
+        );
+    }
+    let settings = arguments.settings()?;
+    let mut prepared = Prepared::read(&settings)?;
+    ensure!(prepared.test_rows() > 0, "there is no row to test on; see --test-fraction and --test");
+    if !arguments.quiet {
+        for warning in &prepared.dataset.warnings {
+            eprintln!("warning: {warning}");
+        }
+    }
+
+    let mut outcomes: Vec<Outcome> = arguments.methods.iter().copied().map(Outcome::new).collect();
+    let trainings = u64::from(arguments.repeats) * outcomes.len() as u64;
+    let mut progress = TrainingsProgress {
+        progress: Progress::new("compare", Some(trainings * PARTS), arguments.quiet),
+        done: 0,
+        trainings,
+        method: "",
+    };
+    for repeat in 0..u64::from(arguments.repeats) {
+        let seed = settings.seed().checked_add(repeat).context("--seed is too large")?;
+        let mut settings = Settings { seed: Some(seed), ..settings.clone() };
+        prepared.split = Split::new(&prepared.dataset.target, &settings.split()?)?;
+        for outcome in &mut outcomes {
+            settings.method = Some(outcome.method);
+            progress.method = outcome.method.word();
+            outcome.metrics.push(tested(&prepared, &settings, &mut progress)?);
+            progress.done += 1;
+        }
+    }
+    progress.progress.finish();
+
+    let comparison = Comparison::new(&outcomes)?;
+    let mut out = std::io::stdout().lock();
+    if arguments.json {
+        writeln!(out, "{}", comparison.object(&outcomes, settings.seed()))?;
+    } else {
+        write!(out, "{}", comparison.table(&outcomes))?;
+        writeln!(out, "{}", comparison.conclusion)?;
+    }
+    if !arguments.quiet {
+        eprintln!(
+            "{} trainings, each tested on {} rows{}",
+            count(trainings),
+            count(prepared.test_rows() as u64),
+            match arguments.test {
+                Some(_) => "",
+                None => " of the table itself; wrong labels among them count against every method",
+            }
+        );
+    }
+    Ok(())
+}
+
+/// Trains once and tests.
+fn tested(
+    prepared: &Prepared,
+    settings: &Settings,
+    progress: &mut TrainingsProgress,
+) -> anyhow::Result<Metrics> {
+    let job = Job::new(&prepared.dataset, &prepared.split, settings)?;
+    let Some(fit) = job.run(None, progress)? else { bail!("the training was interrupted") };
+    let metrics = match prepared.test {
+        None => job.test(&fit.model, &prepared.split.test)?,
+        Some(_) => Results::new(prepared, &job, &fit, None)?.test,
+    };
+    metrics.context("there is no row to test on")
+}
+
+impl Arguments {
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let flags = Settings {
+            data: Some(self.data.clone()),
+            target: Some(self.target.clone()),
+            source: Some(self.source.clone()),
+            features: self.features.clone(),
+            ignore: self.ignore.clone(),
+            task: self.task,
+            test: self.test.clone(),
+            test_fraction: self.test_fraction,
+            epochs: self.epochs,
+            strength: self.strength,
+            seed: self.seed,
+            ..Settings::default()
+        };
+        Ok(match &self.config {
+            None => flags,
+            Some(path) => {
+                let mut file = Settings::read(path)?;
+                if flags.test.is_some() {
+                    file.test_fraction = None;
+                }
+                if flags.test_fraction.is_some() {
+                    file.test = None;
+                }
+                flags.over(file)
+            }
+        })
+    }
+}
+
+/// All results of a method, by repeat.
+struct Outcome {
+    method: MethodName,
+    metrics: Vec<Metrics>,
+}
+
+impl Outcome {
+    fn new(method: MethodName) -> Self {
+        Self { method, metrics: Vec::new() }
+    }
+
+    fn primary(&self) -> Vec<f64> {
+        self.metrics.iter().map(|metrics| metrics.primary().1).collect()
+    }
+}
+
+struct Comparison {
+    metric: &'static str,
+    lower_is_better: bool,
+    /// To the first method, one for each of the others.
+    differences: Vec<Difference>,
+    conclusion: String,
+}
+
+impl Comparison {
+    fn new(outcomes: &[Outcome]) -> anyhow::Result<Self> {
+        let first = outcomes.first().context("no method")?;
+        let (metric, _) = first.metrics.first().context("no repeat")?.primary();
+        let lower_is_better = metric == "mse";
+        let reference = first.primary();
+        let others = &outcomes[1..];
+        let differences: Vec<Difference> =
+            others.iter().map(|other| Difference::of(&other.primary(), &reference)).collect();
+        // The question is whether LAP beats standard training, in whatever order they were named.
+        let find = |method| outcomes.iter().find(|outcome| outcome.method == method);
+        let pair = match (find(MethodName::Lap), find(MethodName::Standard)) {
+            (Some(lap), Some(standard)) => Some((lap, standard)),
+            _ => others.last().map(|other| (other, first)),
+        };
+        let conclusion = match pair {
+            Some((candidate, reference)) => conclusion(
+                candidate.method.word(),
+                reference.method.word(),
+                metric,
+                lower_is_better,
+                Difference::of(&candidate.primary(), &reference.primary()),
+            ),
+            None => {
+                format!("There is one method only, {}: nothing to compare.", first.method.word())
+            }
+        };
+        Ok(Self { metric, lower_is_better, differences, conclusion })
+    }
+
+    fn table(&self, outcomes: &[Outcome]) -> String {
+        let mut table =
+            TextTable::new(&["method", ">mean", ">std", ">difference", "95 % interval"]);
+        for (at, outcome) in outcomes.iter().enumerate() {
+            let Spread { mean, std } = Spread::of(&outcome.primary());
+            let difference = at.checked_sub(1).map(|at| self.differences[at]);
+            table.row([
+                outcome.method.word().to_owned(),
+                digits(mean),
+                std.map(|std| format!("±{}", digits(std))).unwrap_or_default(),
+                difference.map(|difference| signed(difference.mean)).unwrap_or_default(),
+                difference
+                    .and_then(|difference| difference.interval)
+                    .map(interval)
+                    .unwrap_or_default(),
+            ]);
+        }
+        let repeats = outcomes.first().map_or(0, |outcome| outcome.metrics.len());
+        let better = if self.lower_is_better { "lower is better" } else { "higher is better" };
+        format!("test {} over {repeats} repeats, {better}\n{}", self.metric, table.render())
+    }
+
+    fn object(&self, outcomes: &[Outcome], seed: u64) -> Value {
+        let methods: Vec<Value> = outcomes
+            .iter()
+            .enumerate()
+            .map(|(at, outcome)| {
+                let difference = at.checked_sub(1).map(|at| self.differences[at]);
+                json!({
+                    "method": outcome.method.word(),
+                    "metrics": metrics_object(&outcome.metrics),
+                    "difference": difference.map(|difference| json!({
+                        "mean": difference.mean,
+                        "low": difference.interval.map(|(low, _)| low),
+                        "high": difference.interval.map(|(_, high)| high),
+                    })),
+                })
+            })
+            .collect();
+        json!({
+            "metric": self.metric,
+            "lower_is_better": self.lower_is_better,
+            "repeats": outcomes.first().map_or(0, |outcome| outcome.metrics.len()),
+            "seed": seed,
+            "methods": methods,
+            "conclusion": self.conclusion,
+        })
+    }
+}
+
+/// Mean, spread and values of every metric. A metric that is not to be had in some repeat has no mean.
+fn metrics_object(repeats: &[Metrics]) -> Value {
+    let named: Vec<Vec<(&str, Option<f64>)>> = repeats.iter().map(Metrics::named).collect();
+    let mut object = Map::new();
+    for (at, (name, _)) in named.first().into_iter().flatten().enumerate() {
+        let values: Vec<Option<f64>> =
+            named.iter().map(|metrics| metrics.get(at).and_then(|(_, value)| *value)).collect();
+        let all: Option<Vec<f64>> = values.iter().copied().collect();
+        let spread = all.map(|all| Spread::of(&all));
+        object.insert(
+            (*name).to_owned(),
+            json!({
+                "mean": spread.map(|spread| spread.mean),
+                "std": spread.and_then(|spread| spread.std),
+                "values": values,
+            }),
+        );
+    }
+    Value::Object(object)
+}
+
+/// The answer in a sentence.
+fn conclusion(
+    candidate: &str,
+    reference: &str,
+    metric: &str,
+    lower_is_better: bool,
+    difference: Difference,
+) -> String {
+    let name = if candidate == "lap" { "LAP" } else { candidate };
+    let change = format!(
+        "its {metric} is {} {} than that of {reference}",
+        digits(difference.mean.abs()),
+        if difference.mean < 0.0 { "lower" } else { "higher" }
+    );
+    let Some((low, high)) = difference.interval else {
+        return format!(
+            "One repeat cannot tell merit from chance ({change}): use --repeats 5 or more."
+        );
+    };
+    let (worst, best) = if lower_is_better { (-high, -low) } else { (low, high) };
+    let shown = interval((low, high));
+    if worst > 0.0 {
+        format!("{name} is worth it here: {change} (95 % interval of the difference {shown}).")
+    } else if best < 0.0 {
+        format!("{name} is not worth it here: {change} (95 % interval of the difference {shown}).")
+    } else {
+        format!(
+            "{name} makes no clear difference here: the 95 % interval of the difference in {metric} \
+             to {reference}, {shown}, holds 0."
+        )
+    }
+}
+
+/// Four digits that mean something.
+fn digits(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if (1e-3..1e4).contains(&size) => {
+            let decimals = (3 - size.log10().floor() as i32).clamp(0, 6) as usize;
+            format!("{value:.decimals$}")
+        }
+        _ => format!("{value:.3e}"),
+    }
+}
+
+fn signed(value: f64) -> String {
+    format!("{}{}", if value > 0.0 { "+" } else { "" }, digits(value))
+}
+
+fn interval((low, high): (f64, f64)) -> String {
+    format!("{} to {}", signed(low), signed(high))
+}
+
+/// How far all trainings together have come.
+struct TrainingsProgress {
+    progress: Progress,
+    done: u64,
+    trainings: u64,
+    method: &'static str,
+}
+
+impl Watch for TrainingsProgress {
+    fn step(&mut self, glance: &Glance<'_>) -> ControlFlow<()> {
+        let part = glance.step * PARTS / glance.steps.max(1);
+        let (done, trainings, method) = (self.done, self.trainings, self.method);
+        self.progress.set(done * PARTS + part.min(PARTS), || {
+            format!("training {} of {trainings}, {method}, epoch {}", done + 1, glance.epoch + 1)
+        });
+        ControlFlow::Continue(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(lower_is_better: bool, mean: f64, interval: Option<(f64, f64)>) -> String {
+        let metric = if lower_is_better { "mse" } else { "accuracy" };
+        conclusion("lap", "standard", metric, lower_is_better, Difference { mean, interval })
+    }
+
+    #[test]
+    fn lap_is_worth_it_when_the_whole_interval_is_on_the_better_side() {
+        assert_eq!(
+            said(false, 0.05, Some((0.03, 0.07))),
+            "LAP is worth it here: its accuracy is 0.05000 higher than that of standard \
+             (95 % interval of the difference +0.03000 to +0.07000)."
+        );
+        assert!(
+            said(true, -0.2, Some((-0.3, -0.1))).starts_with("LAP is worth it here: its mse is")
+        );
+        assert!(said(true, 0.2, Some((0.1, 0.3))).contains("not worth it"));
+        assert!(said(false, -0.05, Some((-0.07, -0.03))).contains("not worth it"));
+        for lower_is_better in [false, true] {
+            let text = said(lower_is_better, 0.05, Some((-0.01, 0.11)));
+            assert!(text.contains("no clear difference"), "{text}");
+        }
+        assert!(said(false, 0.05, None).contains("--repeats"));
+    }
+
+    #[test]
+    fn numbers_are_shown_with_four_digits() {
+        let shown = [0.0, 0.71234, 12.3456, 1234.56, -0.012345, 1e-9, 1.0, 123456.0].map(digits);
+        let expected = ["0", "0.7123", "12.35", "1235", "-0.01235", "1.000e-9", "1.000", "1.235e5"];
+        assert_eq!(shown, expected);
+    }
+}

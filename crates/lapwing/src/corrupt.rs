@@ -1,0 +1,263 @@
+//! `lapwing corrupt`: noise on purpose in chosen sources of a table.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use lapwing_data::{Compression, Kind, ReadOptions, Schema, TableFile, Task, rewrite};
+use lapwing_noise::{Changes, Level, NoiseKind};
+
+use crate::corruption::{Corruption, Request, SourceCount};
+use crate::output::{Output, count};
+use crate::progress::Progress;
+
+/// Rows between two looks at the clock.
+const ROWS_BETWEEN_UPDATES: u64 = 1 << 14;
+
+/// Make chosen sources of a table wrong on purpose, to see what a method does about it
+///
+/// Copies a table while noise is put into the rows of the sources given by --sources. Everything
+/// else stays as it is: order, other columns, other sources, rows without target or source. The
+/// same seed gives the same bytes, and a source is changed in the same way whichever other sources
+/// are chosen with it.
+#[derive(Debug, Args)]
+#[command(after_help = after_help())]
+pub(crate) struct Arguments {
+    /// The table: CSV or TSV (.gz and .zst, too)
+    data: PathBuf,
+
+    /// The column to predict
+    #[arg(long, value_name = "COLUMN")]
+    target: String,
+
+    /// The column that says where a row came from
+    #[arg(long, value_name = "COLUMN")]
+    source: String,
+
+    /// The kind of noise, see below
+    #[arg(long, value_name = "KIND")]
+    noise: NoiseKind,
+
+    /// The sources to make wrong, separated by commas
+    #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
+    sources: Vec<String>,
+
+    /// How much of them: the probability of each row (exact-flip: the exact share, rounded down)
+    #[arg(long, value_name = "P", default_value_t = Level::FULL, allow_negative_numbers = true)]
+    level: Level,
+
+    /// The columns that noise of the inputs changes [default: all numeric ones]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    features: Option<Vec<String>>,
+
+    /// Rows of a source in a chunk, for chunk-label-shuffle and chunk-label-flip
+    #[arg(long, value_name = "ROWS", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
+    chunk: u32,
+
+    /// What the target is
+    #[arg(long, value_enum, default_value_t = TaskChoice::Auto)]
+    task: TaskChoice,
+
+    /// Same seed, same noise
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// Write to a file, which appears once it is complete, instead of standard output; .gz and .zst
+    /// are compressed
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    out: Option<PathBuf>,
+
+    /// Replace the file given by --out if it exists
+    #[arg(long, requires = "out", help_heading = "Output")]
+    force: bool,
+
+    /// No progress, no closing remarks
+    #[arg(long, short, help_heading = "Output")]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TaskChoice {
+    /// Classes where values are text or few whole numbers, else numbers
+    Auto,
+    /// Classes
+    Classification,
+    /// Numbers
+    Regression,
+}
+
+/// Why a kind cannot be had in a table, where it cannot.
+fn unfit(kind: NoiseKind) -> Option<&'static str> {
+    match kind {
+        NoiseKind::BatchLabelShuffle => {
+            Some("it is drawn anew in every training batch; chunk-label-shuffle is its fixed form")
+        }
+        NoiseKind::BatchLabelFlip => {
+            Some("it is drawn anew in every training batch; chunk-label-flip is its fixed form")
+        }
+        NoiseKind::HumanLabels => Some("it needs labels that people gave beside the true ones"),
+        _ => None,
+    }
+}
+
+fn after_help() -> String {
+    let mut text = "Kinds of noise:\n".to_owned();
+    for kind in NoiseKind::ALL.into_iter().filter(|&kind| unfit(kind).is_none()) {
+        text.push_str(&format!("  {kind:<24} {}\n", kind.description()));
+    }
+    text.push_str(
+        "\
+In a table the inputs are the columns of --features. The standard deviation of added-noise is that
+of the column; replace-with-noise puts normal numbers of the column's own mean and standard
+deviation in place of all values, missing ones included; chunk-shuffle moves values between columns.
+
+Examples:
+  lapwing corrupt data.csv --target label --source site --noise random-label --sources b,d --out noisy.csv
+  lapwing corrupt data.csv --target label --source site --noise exact-flip --sources b --level 0.25 > noisy.csv
+  lapwing corrupt houses.tsv.gz --target price --source agent --noise uniform-target --sources 3,7 --seed 1 --out noisy.tsv.gz",
+    );
+    text
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let kind = arguments.noise;
+    if let Some(reason) = unfit(kind) {
+        bail!("{kind} is no noise for a table: {reason}");
+    }
+    let file = TableFile::open_text(&arguments.data)?;
+    if let Some(out) = &arguments.out {
+        check_format(out, &file)?;
+    }
+    let mut output = Output::open(arguments.out.as_deref(), arguments.force)?;
+
+    let schema = Schema::infer(&file, &arguments.read_options())?;
+    let columns = arguments.columns(&file, &schema)?;
+    let request = Request {
+        kind,
+        level: arguments.level,
+        seed: arguments.seed,
+        sources: &arguments.sources,
+        chunk: arguments.chunk as usize,
+        target: file.position(&arguments.target)?,
+        source: file.position(&arguments.source)?,
+        columns,
+        target_is_numeric: schema.target().is_some_and(|target| target.kind == Kind::Numeric),
+    };
+    let mut corruption = Corruption::plan(&file, request)?;
+
+    let mut progress = Progress::new("corrupt", Some(corruption.rows()), arguments.quiet);
+    let compression = arguments.out.as_deref().map_or(Compression::None, Compression::of_name);
+    let rows = rewrite(&arguments.data, &mut output, compression, |row, record| {
+        corruption.edit(row, record);
+        if row.is_multiple_of(ROWS_BETWEEN_UPDATES) {
+            progress.set(row, || format!("{} rows", count(row)));
+        }
+        anyhow::Ok(())
+    })?;
+    if rows != corruption.rows() {
+        bail!("{} changed while it was being read", arguments.data.display());
+    }
+    progress.finish();
+    output.flush()?;
+    output.finish()?;
+    if !arguments.quiet {
+        eprintln!("{}", summary(kind, corruption.counts()));
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn read_options(&self) -> ReadOptions {
+        let task = match self.task {
+            TaskChoice::Auto => None,
+            TaskChoice::Classification => Some(Task::Classification),
+            TaskChoice::Regression => Some(Task::Regression),
+        };
+        let features = self.features.clone();
+        ReadOptions { task, features, ..ReadOptions::new(&self.target, &self.source) }
+    }
+
+    /// The columns that noise of the inputs changes, once it is clear that the kind fits the table.
+    fn columns(&self, file: &TableFile, schema: &Schema) -> anyhow::Result<Vec<usize>> {
+        let (kind, target) = (self.noise, &self.target);
+        let changes = kind.changes();
+        if self.features.is_some() && changes != Changes::Inputs {
+            bail!("--features is for noise of the inputs; {kind} changes the target {target:?}");
+        }
+        match (changes, schema.task) {
+            (Changes::Labels, Task::Regression) => bail!(
+                "{kind} changes classes, and the target {target:?} is a number; uniform-target is for \
+                 numbers, --task classification takes them for classes"
+            ),
+            (Changes::Numbers, Task::Classification) => bail!(
+                "{kind} changes numbers, and the target {target:?} is a class; random-label is for \
+                 classes, --task regression takes them for numbers"
+            ),
+            (Changes::Numbers, _)
+                if schema.target().is_some_and(|column| column.kind != Kind::Numeric) =>
+            {
+                bail!("{kind} changes numbers, and the target {target:?} is a date")
+            }
+            (Changes::Inputs, _) => {}
+            _ => return Ok(Vec::new()),
+        }
+        let mut columns = Vec::new();
+        for column in schema.features() {
+            if column.kind == Kind::Numeric {
+                columns.push(file.position(&column.name)?);
+            } else if self.features.is_some() {
+                bail!(
+                    "{kind} changes numbers, and the column {:?} is {}",
+                    column.name,
+                    column.kind
+                );
+            }
+        }
+        let needed = if kind == NoiseKind::ChunkShuffle { 2 } else { 1 };
+        if columns.len() < needed {
+            bail!(
+                "{kind} needs {needed} numeric feature columns or more, {} has {}",
+                file.path().display(),
+                columns.len()
+            );
+        }
+        Ok(columns)
+    }
+}
+
+/// Refuses a name that promises another format than the one that is written.
+fn check_format(out: &Path, file: &TableFile) -> anyhow::Result<()> {
+    let name = match Compression::of_name(out) {
+        Compression::None => out.to_owned(),
+        Compression::Gzip | Compression::Zstd => out.with_extension(""),
+    };
+    let extension = name.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    match extension.as_str() {
+        "parquet" | "pq" => bail!("{} would be text; give it a name in .csv", out.display()),
+        "tsv" | "tab" if file.delimiter() != Some(b'\t') => Err(anyhow::anyhow!(
+            "the fields of {} are not separated by tabs",
+            file.path().display()
+        ))
+        .with_context(|| format!("{} cannot be written", out.display())),
+        _ => Ok(()),
+    }
+}
+
+/// How many rows of which sources changed, in a line.
+fn summary(kind: NoiseKind, sources: &[SourceCount]) -> String {
+    const NAMED: usize = 8;
+    let total = |part: fn(&SourceCount) -> u64| count(sources.iter().map(part).sum());
+    let (changed, rows) = (total(|source| source.changed), total(|source| source.rows));
+    let mut named: Vec<String> = sources
+        .iter()
+        .take(NAMED)
+        .map(|source| {
+            format!("{:?} {} of {}", source.name, count(source.changed), count(source.rows))
+        })
+        .collect();
+    if sources.len() > NAMED {
+        named.push(format!("{} more", sources.len() - NAMED));
+    }
+    format!("{kind}: changed {changed} of {rows} rows ({})", named.join(", "))
+}

@@ -1,0 +1,420 @@
+//! `lapwing corrupt` from the outside.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// 400 rows of the sources a, b, c and d; the class is the sign of x, the price grows with x.
+fn table() -> String {
+    let mut text = "x,z,site,label,price\n".to_owned();
+    for row in 0..400_i32 {
+        let x = f64::from((row * 37) % 101 - 50) / 10.0;
+        let site = ["a", "b", "c", "d"][row as usize % 4];
+        let label = if x >= 0.0 { "yes" } else { "no" };
+        text.push_str(&format!("{x},{},{site},{label},{}\n", row % 7, 100.5 + x));
+    }
+    text
+}
+
+fn written(directory: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = directory.path().join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn corrupt(data: &Path, options: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("lapwing").unwrap();
+    command.arg("corrupt").arg(data).args(["--source", "site"]).args(options);
+    command
+}
+
+/// Standard output, which must come with exit code 0, and standard error.
+fn output(data: &Path, options: &[&str]) -> (String, String) {
+    let output = corrupt(data, options).assert().success().get_output().clone();
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// Standard error, which must come with exit code 2 and nothing on standard output.
+fn refusal(data: &Path, options: &[&str]) -> String {
+    let output = corrupt(data, options).assert().code(2).stdout("").get_output().clone();
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Fields of all rows.
+fn fields(text: &str) -> Vec<Vec<String>> {
+    text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+}
+
+/// For every source and column how many values differ.
+fn differences(old: &str, new: &str) -> BTreeMap<(String, usize), usize> {
+    let (old, new) = (fields(old), fields(new));
+    assert_eq!(old.len(), new.len());
+    let mut counts = BTreeMap::new();
+    for (old, new) in old.iter().zip(&new) {
+        for column in (0..old.len()).filter(|&column| old[column] != new[column]) {
+            *counts.entry((old[2].clone(), column)).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn at(counts: &BTreeMap<(String, usize), usize>, source: &str, column: usize) -> usize {
+    counts.get(&(source.to_owned(), column)).copied().unwrap_or_default()
+}
+
+const LABEL: &[&str] = &["--target", "label"];
+const PRICE: &[&str] = &["--target", "price"];
+
+fn with<'a>(first: &[&'a str], rest: &[&'a str]) -> Vec<&'a str> {
+    [first, rest].concat()
+}
+
+#[test]
+fn an_exact_flip_changes_exactly_its_share_of_the_chosen_sources_and_nothing_else() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let options = ["--noise", "exact-flip", "--sources", "b,d", "--level", "0.25"];
+    let (new, said) = output(&data, &with(LABEL, &options));
+    let counts = differences(&table(), &new);
+    assert_eq!(counts, [(("b".into(), 3), 25), (("d".into(), 3), 25)].into());
+    assert_eq!(said, "exact-flip: changed 50 of 200 rows (\"b\" 25 of 100, \"d\" 25 of 100)\n");
+}
+
+#[test]
+fn random_label_is_one_class_per_source_and_class_and_per_sample_is_not() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let images = |noise: &str, seed: &str| {
+        let options = ["--noise", noise, "--sources", "b", "--seed", seed];
+        let (new, _) = output(&data, &with(LABEL, &options));
+        let mut images: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (old, new) in fields(&table()).iter().zip(fields(&new)) {
+            if old[2] == "b" {
+                images.entry(old[3].clone()).or_default().push(new[3].clone());
+            } else {
+                assert_eq!(*old, new);
+            }
+        }
+        for image in images.values_mut() {
+            image.sort_unstable();
+            image.dedup();
+        }
+        images
+    };
+    let maps: Vec<_> = (0..8).map(|seed| images("random-label", &seed.to_string())).collect();
+    assert!(maps.iter().all(|map| map.values().all(|image| image.len() == 1)), "{maps:?}");
+    assert!(maps.iter().any(|map| map != &maps[0]), "the seed decides");
+    assert!(images("random-label-per-sample", "0").values().all(|image| image.len() == 2));
+}
+
+#[test]
+fn the_noise_of_a_source_does_not_depend_on_the_other_sources_chosen() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    for noise in ["random-label", "exact-flip", "chunk-label-shuffle", "added-noise"] {
+        let rows_of_b = |sources: &str| {
+            let options = ["--noise", noise, "--sources", sources, "--level", "0.5"];
+            let mut rows = fields(&output(&data, &with(LABEL, &options)).0);
+            rows.retain(|row| row[2] == "b");
+            rows
+        };
+        assert_eq!(rows_of_b("b"), rows_of_b("d,b"), "{noise}");
+    }
+}
+
+#[test]
+fn a_level_is_the_share_of_rows_reached() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let changed = |level: &str| {
+        let options = ["--noise", "uniform-target", "--sources", "a,b,c,d", "--level", level];
+        let counts = differences(&table(), &output(&data, &with(PRICE, &options)).0);
+        assert!(counts.keys().all(|(_, column)| *column == 4));
+        counts.values().sum::<usize>()
+    };
+    assert_eq!((changed("0"), changed("1")), (0, 400));
+    // Mean 120, standard deviation 9.
+    assert!((75..=165).contains(&changed("0.3")), "{}", changed("0.3"));
+}
+
+#[test]
+fn uniform_targets_fill_the_range_of_the_target() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let options = ["--noise", "uniform-target", "--sources", "a,b,c,d"];
+    let (new, _) = output(&data, &with(PRICE, &options));
+    let prices: Vec<f64> = fields(&new).iter().map(|row| row[4].parse().unwrap()).collect();
+    let (low, high) = (95.5, 105.5);
+    assert!(prices.iter().all(|price| (low..=high).contains(price)));
+    for quarter in 0..4 {
+        let start = low + 2.5 * f64::from(quarter);
+        let count = prices.iter().filter(|&&price| (start..start + 2.5).contains(&price)).count();
+        // Mean 100, standard deviation 9.
+        assert!((57..=143).contains(&count), "quarter {quarter}: {count}");
+    }
+}
+
+#[test]
+fn chunk_label_noise_stays_within_its_chunks() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let chunks = |text: &str| -> Vec<Vec<String>> {
+        let labels: Vec<String> = fields(text)
+            .into_iter()
+            .filter(|row| row[2] == "b")
+            .map(|row| row[3].clone())
+            .collect();
+        labels.chunks(20).map(<[String]>::to_vec).collect()
+    };
+    let options = |noise| with(LABEL, &["--noise", noise, "--sources", "b", "--chunk", "20"]);
+    let old = chunks(&table());
+
+    let (new, _) = output(&data, &options("chunk-label-shuffle"));
+    assert_ne!(chunks(&new), old);
+    let sorted = |chunks: Vec<Vec<String>>| -> Vec<Vec<String>> {
+        chunks
+            .into_iter()
+            .map(|mut chunk| {
+                chunk.sort_unstable();
+                chunk
+            })
+            .collect()
+    };
+    assert_eq!(sorted(chunks(&new)), sorted(old.clone()), "each chunk keeps its labels");
+
+    let (new, _) = output(&data, &options("chunk-label-flip"));
+    assert!(chunks(&new).iter().all(|chunk| chunk.iter().all(|label| *label == chunk[0])));
+    assert!(chunks(&new).concat() != vec![chunks(&new)[0][0].clone(); 100], "chunks differ");
+}
+
+#[test]
+fn noise_of_the_inputs_has_the_scale_of_its_column() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let column = |text: &str| -> Vec<f64> {
+        fields(text).iter().filter(|row| row[2] == "b").map(|row| row[0].parse().unwrap()).collect()
+    };
+    let std = |values: &[f64]| {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64)
+            .sqrt()
+    };
+    let options = |noise| with(LABEL, &["--noise", noise, "--sources", "b", "--features", "x"]);
+    let old = column(&table());
+
+    let (new, _) = output(&data, &options("added-noise"));
+    let added: Vec<f64> = column(&new).iter().zip(&old).map(|(new, old)| new - old).collect();
+    assert!((std(&added) / std(&old) - 1.0).abs() < 0.36, "{} {}", std(&added), std(&old));
+    assert_eq!(differences(&table(), &new), [(("b".into(), 0), 100)].into());
+
+    let (new, _) = output(&data, &options("replace-with-noise"));
+    let new = column(&new);
+    assert!((std(&new) / std(&old) - 1.0).abs() < 0.36);
+    let product = new.iter().zip(&old).map(|(new, old)| new * old).sum::<f64>() / 100.0;
+    assert!(product.abs() < 0.5 * std(&old) * std(&old), "nothing of the old is left: {product}");
+}
+
+#[test]
+fn by_default_all_numeric_features_get_noise() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let options = with(LABEL, &["--noise", "added-noise", "--sources", "b"]);
+    let counts = differences(&table(), &output(&data, &options).0);
+    assert_eq!([0, 1, 2, 3, 4].map(|column| at(&counts, "b", column)), [100, 100, 0, 0, 100]);
+    assert!(counts.keys().all(|(source, _)| source == "b"));
+}
+
+#[test]
+fn a_chunk_shuffle_moves_values_between_the_columns_of_a_row() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let (new, _) = output(&data, &with(LABEL, &["--noise", "chunk-shuffle", "--sources", "b"]));
+    let mut moved = 0;
+    for (old, new) in fields(&table()).iter().zip(fields(&new)) {
+        let values = |row: &[String]| [row[0].clone(), row[1].clone(), row[4].clone()];
+        let (mut a, mut b) = (values(old), values(&new));
+        moved += usize::from(a != b);
+        a.sort_unstable();
+        b.sort_unstable();
+        assert_eq!(a, b);
+        assert_eq!((&old[2], &old[3]), (&new[2], &new[3]));
+        assert!(old[2] == "b" || *old == new);
+    }
+    // Five of six permutations move something: mean 83, standard deviation 4.
+    assert!((63..=99).contains(&moved), "{moved}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_original_changes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    for noise in ["random-label-per-sample", "chunk-label-flip", "exact-flip", "added-noise"] {
+        let run = |seed| {
+            let options = ["--noise", noise, "--sources", "b,c", "--level", "0.5", "--seed", seed];
+            output(&data, &with(LABEL, &options)).0
+        };
+        assert_eq!(run("1"), run("1"), "{noise}");
+        assert_ne!(run("1"), run("2"), "{noise}");
+    }
+    let (same, said) = output(&data, &with(LABEL, &["--noise", "original", "--sources", "b"]));
+    assert_eq!(same, table());
+    assert_eq!(said, "original: changed 0 of 100 rows (\"b\" 0 of 100)\n");
+}
+
+#[test]
+fn rows_without_target_or_source_are_left_alone_and_classes_keep_their_spelling() {
+    let directory = TempDir::new().unwrap();
+    let text = "x,site,label\n1,a,1.0\n2,a,\n3,,0\n4,a,NA\n5,a,0\n6,b,1\n7,b,0\n8, a ,+1\n";
+    let data = written(&directory, "data.csv", text);
+    let (new, said) = output(&data, &with(LABEL, &["--noise", "exact-flip", "--sources", "a"]));
+    assert_eq!(new, "x,site,label\n1,a,0\n2,a,\n3,,0\n4,a,NA\n5,a,1.0\n6,b,1\n7,b,0\n8, a ,0\n");
+    assert!(said.contains("changed 3 of 3 rows"), "{said}");
+}
+
+#[test]
+fn quoted_fields_and_hostile_names_survive() {
+    let directory = TempDir::new().unwrap();
+    let text = "x,site,label\n1,\"<b>\"\"q\"\",</b>\",\"a,b\"\n2,é\u{1f426},\"line\nbreak\"\n3,é\u{1f426},\"a,b\"\n";
+    let data = written(&directory, "data.csv", text);
+    let options = ["--noise", "exact-flip", "--sources", "é\u{1f426}"];
+    let (new, _) = output(&data, &with(LABEL, &options));
+    let expected = "x,site,label\n1,\"<b>\"\"q\"\",</b>\",\"a,b\"\n2,é\u{1f426},\"a,b\"\n3,é\u{1f426},\"line\nbreak\"\n";
+    assert_eq!(new, expected);
+}
+
+#[test]
+fn compressed_tables_with_tabs_are_read_and_written() {
+    let directory = TempDir::new().unwrap();
+    let data = directory.path().join("data.tsv.gz");
+    let mut gzip =
+        flate2::write::GzEncoder::new(fs::File::create(&data).unwrap(), Default::default());
+    gzip.write_all(table().replace(',', "\t").as_bytes()).unwrap();
+    gzip.finish().unwrap();
+    let out = directory.path().join("noisy.tsv.gz");
+    let options = ["--noise", "exact-flip", "--sources", "b", "--out", out.to_str().unwrap()];
+    let (printed, _) = output(&data, &with(LABEL, &options));
+    assert_eq!(printed, "");
+    let mut new = String::new();
+    flate2::read::GzDecoder::new(fs::File::open(&out).unwrap()).read_to_string(&mut new).unwrap();
+    let counts = differences(&table(), &new.replace('\t', ","));
+    assert_eq!(counts, [(("b".into(), 3), 100)].into());
+}
+
+#[test]
+fn a_file_is_replaced_only_when_forced_and_never_half() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let out = written(&directory, "out.csv", "precious");
+    let options = ["--noise", "exact-flip", "--sources", "b", "--out", out.to_str().unwrap()];
+    let options = with(LABEL, &options);
+    assert!(refusal(&data, &options).contains("--force"));
+    assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
+
+    let broken = written(&directory, "broken.csv", &format!("{}1,2,b\n", table()));
+    let said = refusal(&broken, &with(&options, &["--force"]));
+    assert!(said.contains("line 402") && said.contains("expected 5 fields"), "{said}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "no file is left behind");
+
+    output(&data, &with(&options, &["--force"]));
+    assert_eq!(differences(&table(), &fs::read_to_string(&out).unwrap()).len(), 1);
+    // Reading and writing the same file works, because it is replaced at the end.
+    let same = data.to_str().unwrap();
+    let options =
+        with(LABEL, &["--noise", "exact-flip", "--sources", "b", "--out", same, "--force"]);
+    output(&data, &options);
+    assert_eq!(fs::read_to_string(&data).unwrap(), fs::read_to_string(&out).unwrap());
+}
+
+#[test]
+fn an_unknown_kind_is_answered_with_the_kinds_there_are() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let said = refusal(&data, &with(LABEL, &["--noise", "salt", "--sources", "b"]));
+    assert!(said.contains("random-label") && said.contains("uniform-target"), "{said}");
+}
+
+#[test]
+fn an_unknown_source_is_answered_with_the_sources_there_are() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let said = refusal(&data, &with(LABEL, &["--noise", "random-label", "--sources", "b,B"]));
+    assert!(said.contains("\"B\"") && said.contains("the sources are \"b\", \"a\""), "{said}");
+}
+
+#[test]
+fn levels_outside_zero_to_one_are_refused() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    for level in ["1.5", "-0.1", "NaN", "much"] {
+        let options = ["--noise", "random-label", "--sources", "b", "--level", level];
+        let said = refusal(&data, &with(LABEL, &options));
+        assert!(said.contains("between 0 and 1"), "{said}");
+    }
+}
+
+#[test]
+fn a_kind_that_does_not_fit_says_what_does() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let refused = |target: &[&'static str], options: &[&'static str]| {
+        refusal(&data, &with(&with(target, &["--sources", "b"]), options))
+    };
+    assert!(refused(PRICE, &["--noise", "random-label"]).contains("uniform-target"));
+    assert!(refused(LABEL, &["--noise", "uniform-target"]).contains("random-label"));
+    assert!(refused(LABEL, &["--noise", "batch-label-flip"]).contains("chunk-label-flip"));
+    assert!(refused(LABEL, &["--noise", "batch-label-shuffle"]).contains("chunk-label-shuffle"));
+    assert!(refused(LABEL, &["--noise", "human-labels"]).contains("people"));
+    let said = refused(LABEL, &["--noise", "exact-flip", "--features", "x"]);
+    assert!(said.contains("--features"), "{said}");
+    let said = refused(PRICE, &["--noise", "added-noise", "--features", "label"]);
+    assert!(said.contains("\"label\" is categorical"), "{said}");
+    let said = refused(LABEL, &["--noise", "chunk-shuffle", "--features", "x"]);
+    assert!(said.contains("needs 2 numeric"), "{said}");
+    let said = refused(LABEL, &["--noise", "uniform-target", "--task", "regression"]);
+    assert!(said.contains("row 1, column \"label\": expected a number, found \"no\""), "{said}");
+    let said = refused(LABEL, &["--noise", "added-noise", "--features", "y"]);
+    assert!(said.contains("no column \"y\""), "{said}");
+}
+
+#[test]
+fn parquet_and_names_that_promise_another_format_are_refused() {
+    let directory = TempDir::new().unwrap();
+    let data = written(&directory, "data.csv", &table());
+    let options = |out| with(LABEL, &["--noise", "exact-flip", "--sources", "b", "--out", out]);
+    assert!(refusal(&data, &options("x.parquet")).contains(".csv"));
+    assert!(refusal(&data, &options("x.tsv.zst")).contains("tabs"));
+    let parquet = directory.path().join("data.parquet");
+    write_parquet(&parquet);
+    let said = refusal(&parquet, &options("x.csv"));
+    assert!(said.contains("convert it to CSV first"), "{said}");
+}
+
+fn write_parquet(path: &Path) {
+    use arrow::array::{ArrayRef, RecordBatch, StringArray};
+    use std::sync::Arc;
+    let column = |text| Arc::new(StringArray::from(vec![text])) as ArrayRef;
+    let batch =
+        RecordBatch::try_from_iter([("site", column("b")), ("label", column("yes"))]).unwrap();
+    let file = fs::File::create(path).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn help_names_the_kinds_and_shows_examples() {
+    let output =
+        Command::cargo_bin("lapwing").unwrap().args(["corrupt", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    for word in ["exact-flip", "uniform-target", "Examples:", "standard deviation", "--level"] {
+        assert!(help.contains(word), "{word}");
+    }
+    assert!(!help.contains("human-labels"), "what a table cannot have is not offered");
+}
