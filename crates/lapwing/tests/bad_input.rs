@@ -163,7 +163,7 @@ fn a_description_that_is_truncated_or_hostile() {
         place.refuses("predict run wards.csv", &["model.json"]);
     }
     place.write("run/model.json", &"[".repeat(1_000_000));
-    place.refuses("predict run wards.csv", &["model.json", "recursion"]);
+    place.refuses("predict run wards.csv", &["model.json"]);
     place.write("run/model.json", &format!("{{\"format\":{}", "{\"a\":".repeat(100_000)));
     place.refuses("predict run wards.csv", &["model.json"]);
     for (from, to) in [
@@ -262,6 +262,6 @@ fn a_run_that_diverges_leaves_nothing() {
 #[test]
 fn too_few_rows_to_train_on() {
     let place = Place::new();
-    place.write("wards.csv", &wards(3, &WARDS, 1));
+    place.write("wards.csv", "a,b,ward,ill\n0.1,0.7,x,yes\n0.3,0.4,y,no\n0.5,0.6,x,yes\n");
     place.refuses(TRAIN, &["rows to train on"]);
 }
