@@ -8,7 +8,7 @@ use lapwing_train::Resumed;
 
 use crate::output::count;
 use crate::progress::Progress;
-use crate::table::{TextTable, printable};
+use crate::table::TextTable;
 use crate::verdicts::short;
 
 /// Plain features listed one by one.
@@ -128,7 +128,7 @@ impl Watch for TrainingProgress {
         match resumed {
             Resumed::Fallback { step, damaged } => eprintln!(
                 "warning: {}; going on from the checkpoint before, at step {}",
-                printable(&damaged.to_string()),
+                lapwing_report::reveal(&damaged.to_string()),
                 count(*step)
             ),
             Resumed::At { step } if !self.quiet => eprintln!("going on from step {}", count(*step)),
