@@ -200,6 +200,18 @@ impl Run<'_> {
                 });
             }
         }
+        if warnings.len() > 1 && warnings.len() == names.len() {
+            // No class stands out: saying it once is enough.
+            let rows: u64 = down.iter().flat_map(BTreeMap::values).sum();
+            let share = 100.0 * rows as f64 / all.iter().sum::<u64>() as f64;
+            return vec![Warning::Other {
+                text: format!(
+                    "Sources that were weighted down hold {share:.0} % of the training rows, and most rows of every \
+                     class. The model rests on the others: look whether these are the ones to be believed; --trust \
+                     keeps a source at full weight."
+                ),
+            }];
+        }
         warnings
     }
 
