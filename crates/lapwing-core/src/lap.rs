@@ -170,6 +170,14 @@ impl<K: Hash + Eq> Lap<K> {
         self.names.get_index_of(source).map_or(1.0, |slot| self.sources[slot].weight())
     }
 
+    /// C of this source now; 0 for a source never seen.
+    pub fn unreliability<Q>(&self, source: &Q) -> u64
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.names.get_index_of(source).map_or(0, |slot| self.sources[slot].unreliability)
+    }
+
     /// The sources of the last step, in order of first appearance in its batch.
     pub fn present(&self) -> impl Iterator<Item = Present<'_, K>> {
         self.batch.iter().map(|BatchEntry { slot, sum }| {

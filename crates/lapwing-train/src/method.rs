@@ -176,7 +176,7 @@ impl Method for GuardedLap {
 
     fn standing(&self, source: u32) -> Standing {
         Standing {
-            unreliability: self.lap.status(&source).map_or(0, |status| status.unreliability),
+            unreliability: self.lap.unreliability(&source),
             weight: self.guards.weight(source, self.lap.weight(&source)),
         }
     }

@@ -11,7 +11,7 @@ use crate::output::Output;
 /// Predict the rows of a table with the model of a run
 ///
 /// The output is CSV: row (counted from 1, without the header), prediction, and for classes the probability of each as
-/// p_<class>. Columns are found by name; a column that training did not use may be missing.
+/// `p_<class>`. Columns are found by name; a column that training did not use may be missing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

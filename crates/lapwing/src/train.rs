@@ -174,7 +174,7 @@ struct OutputFlags {
     #[arg(long, value_name = "FILE.toml")]
     config: Option<PathBuf>,
 
-    /// The run directory [default: runs/<data>-<time>]
+    /// The run directory [default: runs/DATA-TIME]
     #[arg(long, value_name = "RUN")]
     out: Option<PathBuf>,
 

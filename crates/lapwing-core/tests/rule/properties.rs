@@ -70,7 +70,7 @@ fn run<K: std::hash::Hash + Eq + Clone>(
 }
 
 fn unreliability<K: std::hash::Hash + Eq>(lap: &Lap<K>, name: impl Fn(usize) -> K) -> Vec<u64> {
-    (0..SOURCES).map(|s| lap.status(&name(s)).map_or(0, |status| status.unreliability)).collect()
+    (0..SOURCES).map(|s| lap.unreliability(&name(s))).collect()
 }
 
 proptest! {
