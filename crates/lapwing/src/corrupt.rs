@@ -107,7 +107,7 @@ fn after_help() -> String {
         text.push_str(&format!("  {kind:<24} {}\n", kind.description()));
     }
     text.push_str(
-        "\
+        "
 In a table the inputs are the columns of --features. The standard deviation of added-noise is that
 of the column; replace-with-noise puts normal numbers of the column's own mean and standard
 deviation in place of all values, missing ones included; chunk-shuffle moves values between columns.

@@ -1,13 +1,11 @@
 //! `lapwing demo`.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lapwing_run::{
-    DEMO_LEVELS, Job, MethodName, Moon, Prepared, Results, RunDirectory, Settings, SourceRecord,
-    two_moons,
+    DEMO_LEVELS, Job, MethodName, Moon, Prepared, Results, RunDirectory, Settings, two_moons,
 };
 
 use crate::output::count;
@@ -95,15 +93,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     directory.write_settings(&lap.settings)?;
     directory.write(&lap, &fit_lap, &results)?;
 
-    let accuracy = results.test.map(|metrics| metrics.primary().1);
-    let errors: HashMap<_, _> = results
-        .sources
-        .iter()
-        .zip(&results.label_errors)
-        .filter_map(|(record, error)| Some((record.source.clone(), (*error)?)))
-        .collect();
-    let mut sources = results.sources.clone();
-    SourceRecord::sort_worst_first(&mut sources);
+    let accuracy = results.test.as_ref().map(|metrics| metrics.primary().1);
+    let (sources, errors) = verdicts::worst_first(&results);
     let mut stdout = std::io::stdout().lock();
     if *json {
         let listed = sources

@@ -1,6 +1,6 @@
 //! `lapwing train`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,8 +9,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lapwing_data::Kind;
 use lapwing_run::{
-    Job, MethodName, ModelName, Prepared, Results, RunDirectory, RunError, Settings, SourceRecord,
-    Strength, TaskName,
+    Job, MethodName, ModelName, Prepared, Results, RunDirectory, RunError, Settings, Strength,
+    TaskName,
 };
 use lapwing_train::TrainError;
 
@@ -365,14 +365,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 /// The verdicts and how good the model is, on standard output.
 fn print(results: &Results, directory: &RunDirectory, json: bool) -> anyhow::Result<()> {
-    let errors: HashMap<_, _> = results
-        .sources
-        .iter()
-        .zip(&results.label_errors)
-        .filter_map(|(record, error)| Some((record.source.clone(), (*error)?)))
-        .collect();
-    let mut sources = results.sources.clone();
-    SourceRecord::sort_worst_first(&mut sources);
+    let (sources, errors) = verdicts::worst_first(results);
     let mut out = std::io::stdout().lock();
     if json {
         let listed = sources

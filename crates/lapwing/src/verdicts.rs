@@ -3,11 +3,24 @@
 use std::collections::HashMap;
 
 use lapwing_report::{Interval, Verdict};
-use lapwing_run::{Metrics, SourceRecord};
+use lapwing_run::{Metrics, Results, SourceRecord};
 use serde_json::{Value, json};
 
 use crate::output::count;
 use crate::table::TextTable;
+
+/// The sources of a run, worst first, and the label errors of those that have an estimate.
+pub(crate) fn worst_first(results: &Results) -> (Vec<SourceRecord>, HashMap<String, Interval>) {
+    let errors = results
+        .sources
+        .iter()
+        .zip(&results.label_errors)
+        .filter_map(|(record, error)| Some((record.source.clone(), (*error)?)))
+        .collect();
+    let mut sources = results.sources.clone();
+    SourceRecord::sort_worst_first(&mut sources);
+    (sources, errors)
+}
 
 /// A table of sources, worst first, with estimated label errors where there are any.
 pub(crate) fn table(records: &[SourceRecord], errors: &HashMap<String, Interval>) -> String {
