@@ -19,9 +19,10 @@ pub struct Moon {
     pub label: bool,
 }
 
-/// `points` points in all, of which a fifth are for testing and have the right labels. In the others every source has
-/// exactly ⌊rows · level⌋ labels flipped.
-pub fn two_moons(points: usize, noise: f64, seed: u64) -> (Vec<Moon>, Vec<Moon>) {
+/// Points to train on, of which every source has exactly ⌊rows · level⌋ labels flipped, and points to test on, with the
+/// right labels.
+pub fn two_moons(train: usize, test: usize, noise: f64, seed: u64) -> (Vec<Moon>, Vec<Moon>) {
+    let points = train + test;
     let mut random = Random(ChaCha8Rng::seed_from_u64(seed));
     let outer = points / 2;
     let mut moons: Vec<Moon> = (0..points)
@@ -37,7 +38,7 @@ pub fn two_moons(points: usize, noise: f64, seed: u64) -> (Vec<Moon>, Vec<Moon>)
         })
         .collect();
     random.shuffle(&mut moons);
-    let test = moons.split_off(points - points / 5);
+    let test = moons.split_off(train);
     for (source, level) in DEMO_LEVELS.iter().enumerate() {
         let mut own: Vec<usize> =
             (0..moons.len()).filter(|&at| moons[at].source == source).collect();
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_source_has_exactly_its_share_of_flipped_labels() {
-        let (train, test) = two_moons(10_000, 0.0, 0);
+        let (train, test) = two_moons(8_000, 2_000, 0.0, 0);
         assert_eq!((train.len(), test.len()), (8000, 2000));
         // Without noise a point lies on its moon: the outer one is a circle around the origin.
         let truth = |moon: &Moon| (moon.x.hypot(moon.y) - 1.0).abs() > 1e-9;
@@ -97,13 +98,13 @@ mod tests {
 
     #[test]
     fn a_seed_gives_the_same_points_and_another_seed_others() {
-        assert_eq!(two_moons(100, 0.1, 1), two_moons(100, 0.1, 1));
-        assert_ne!(two_moons(100, 0.1, 1), two_moons(100, 0.1, 2));
+        assert_eq!(two_moons(80, 20, 0.1, 1), two_moons(80, 20, 0.1, 1));
+        assert_ne!(two_moons(80, 20, 0.1, 1), two_moons(80, 20, 0.1, 2));
     }
 
     #[test]
     fn noise_has_the_spread_asked_for() {
-        let (train, _) = two_moons(10_000, 0.1, 3);
+        let (train, _) = two_moons(8_000, 2_000, 0.1, 3);
         let radii: Vec<f64> = train
             .iter()
             .filter(|moon| moon.source == 0 && !moon.label && moon.y > 0.3)

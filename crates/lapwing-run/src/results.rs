@@ -6,7 +6,7 @@ use lapwing_train::{Epoch, Predictions};
 
 use crate::fit::SourceFacts;
 use crate::rows::{Encoded, select};
-use crate::verdict::{Facts, LabelError, label_error, verdict};
+use crate::verdict::{FEWEST_HELD_OUT, Facts, LabelError, label_error, verdict};
 use crate::{Fit, Job, Metrics, Prepared, RunError, SourceRecord, evidence, model_file};
 
 /// The results of a run.
@@ -14,7 +14,7 @@ use crate::{Fit, Job, Metrics, Prepared, RunError, SourceRecord, evidence, model
 pub struct Results {
     /// One row per source, in the order of the table.
     pub sources: Vec<SourceRecord>,
-    /// The estimated share of wrong labels per source, in the same order; classification only.
+    /// The estimated share of wrong labels (or values) per source, in the same order.
     pub label_errors: Vec<Option<Interval>>,
     /// On the test rows, if there are any.
     pub test: Option<Metrics>,
@@ -147,17 +147,29 @@ fn label_errors(
     train: &Part<'_>,
     valid: &Part<'_>,
 ) -> Vec<Option<Interval>> {
-    let Target::Classes { codes, names } = target else { return vec![None; verdicts.len()] };
-    let count = |part: &Part<'_>| {
+    let distances = |part: &Part<'_>| distances(target, part);
+    let (far_train, far_valid) = (distances(train), distances(valid));
+    let reliable = |part: &Part<'_>, distances: &[f64]| {
+        let rows = part.rows.iter().zip(distances);
+        let chosen = |row: &u32| verdicts[sources[*row as usize] as usize] == Verdict::Reliable;
+        rows.filter(|(row, _)| chosen(row)).map(|(_, &distance)| distance).collect()
+    };
+    let (classes, limit) = match target {
+        Target::Classes { names, .. } => (Some(names.len()), 0.0),
+        Target::Values(_) => {
+            (None, usual_distance(reliable(valid, &far_valid), reliable(train, &far_train)))
+        }
+    };
+    let count = |part: &Part<'_>, distances: &[f64]| {
         let mut counts = vec![LabelError::default(); verdicts.len()];
-        for (&row, label) in part.rows.iter().zip(part.predictions.labels()) {
+        for (&row, &distance) in part.rows.iter().zip(distances) {
             let count = &mut counts[sources[row as usize] as usize];
             count.rows += 1;
-            count.disagreeing += u64::from(codes[row as usize] != label);
+            count.disagreeing += u64::from(distance > limit);
         }
         counts
     };
-    let (train, valid) = (count(train), count(valid));
+    let (train, valid) = (count(train, &far_train), count(valid, &far_valid));
     let reliable = |counts: &[LabelError], but: usize| {
         let chosen = |at: &usize| *at != but && verdicts[*at] == Verdict::Reliable;
         (0..counts.len()).filter(chosen).fold(LabelError::default(), |sum, at| sum.and(counts[at]))
@@ -176,7 +188,30 @@ fn label_errors(
             };
             let baseline =
                 LabelError::baseline(own(all_valid, valid[at]), own(all_train, train[at]))?;
-            label_error(train[at], baseline, names.len())
+            label_error(train[at], baseline, classes)
         })
         .collect()
+}
+
+/// How far each row's target is from what the model says: 1 for another class, or the distance between the values.
+fn distances(target: &Target, part: &Part<'_>) -> Vec<f64> {
+    let rows = part.rows.iter().map(|&row| row as usize);
+    match (target, &part.predictions) {
+        (Target::Classes { codes, .. }, predictions) => rows
+            .zip(predictions.labels())
+            .map(|(row, label)| f64::from(u8::from(codes[row] != label)))
+            .collect(),
+        (Target::Values(values), Predictions::Values(predicted)) => {
+            rows.zip(predicted).map(|(row, &said)| (values[row] - f64::from(said)).abs()).collect()
+        }
+        (Target::Values(_), Predictions::Classes { .. }) => Vec::new(),
+    }
+}
+
+/// The distance that nine in ten values of reliable sources keep within; from held-out rows where there are enough.
+fn usual_distance(held_out: Vec<f64>, training: Vec<f64>) -> f64 {
+    let mut distances = if held_out.len() as u64 >= FEWEST_HELD_OUT { held_out } else { training };
+    distances.sort_by(f64::total_cmp);
+    let at = (distances.len() * 9).div_ceil(10);
+    distances.get(at.saturating_sub(1)).copied().unwrap_or(f64::INFINITY)
 }

@@ -24,7 +24,7 @@ pub const FEWEST_ROWS: u64 = 10;
 /// Fewest judgements for a verdict.
 pub const FEWEST_JUDGEMENTS: u64 = 20;
 /// Fewest held-out rows of reliable sources that make a baseline; with fewer, training rows have to do.
-const FEWEST_HELD_OUT: u64 = 50;
+pub(crate) const FEWEST_HELD_OUT: u64 = 50;
 /// Two-sided 95 %.
 const Z: f64 = 1.959_963_984_540_054;
 
@@ -108,10 +108,23 @@ pub fn wilson(successes: u64, trials: u64) -> (f64, f64) {
 /// way, with probability b / (K − 1). So a source with a share e of wrong labels contradicts the model in
 /// (1 − e)·b + e·(1 − b/(K − 1)) of its rows, which gives e. The interval is Wilson's for the source's own disagreement;
 /// the baseline counts as known. `None` where the model is no better than guessing on reliable sources.
-pub fn label_error(source: LabelError, baseline: LabelError, classes: usize) -> Option<Interval> {
+///
+/// Values have no classes, `None`: they contradict the model where they are further from it than those of reliable
+/// sources usually are, and a wrong value is taken to do so always. One that comes close by chance is not found, so that
+/// the estimate is rather too low.
+pub fn label_error(
+    source: LabelError,
+    baseline: LabelError,
+    classes: Option<usize>,
+) -> Option<Interval> {
     let base = baseline.share();
-    let slope = 1.0 - base * classes as f64 / (classes as f64 - 1.0);
-    if source.rows == 0 || baseline.rows == 0 || classes < 2 || slope <= 0.05 {
+    let agreeing = match classes {
+        Some(0 | 1) => return None,
+        Some(classes) => base / (classes as f64 - 1.0),
+        None => 0.0,
+    };
+    let slope = 1.0 - base - agreeing;
+    if source.rows == 0 || baseline.rows == 0 || slope <= 0.05 {
         return None;
     }
     let error = |share: f64| ((share - base) / slope).clamp(0.0, 1.0);
@@ -179,13 +192,13 @@ mod tests {
         // Two classes, the model wrong in 10 % of rows, 30 % of labels flipped: it disagrees in 0.7·0.1 + 0.3·0.9.
         let base = LabelError { rows: 10_000, disagreeing: 1000 };
         let source = LabelError { rows: 10_000, disagreeing: 3400 };
-        let found = label_error(source, base, 2).unwrap();
+        let found = label_error(source, base, Some(2)).unwrap();
         assert!((found.estimate - 0.3).abs() < 1e-12);
         assert!(found.low < 0.3 && found.high > 0.3 && found.high - found.low < 0.03);
         let all = LabelError { rows: 100, disagreeing: 100 };
-        assert_eq!(label_error(all, base, 2).unwrap().estimate, 1.0);
+        assert_eq!(label_error(all, base, Some(2)).unwrap().estimate, 1.0);
         assert_eq!(
-            label_error(LabelError { rows: 100, disagreeing: 3 }, base, 2).unwrap().low,
+            label_error(LabelError { rows: 100, disagreeing: 3 }, base, Some(2)).unwrap().low,
             0.0
         );
     }
@@ -195,14 +208,23 @@ mod tests {
         // Ten classes, the model wrong in 18 %, half of the labels replaced by another one.
         let base = LabelError { rows: 100, disagreeing: 18 };
         let source = LabelError { rows: 10_000, disagreeing: (0.5 * 1800.0 + 0.5 * 9800.0) as u64 };
-        assert!((label_error(source, base, 10).unwrap().estimate - 0.5).abs() < 1e-9);
+        assert!((label_error(source, base, Some(10)).unwrap().estimate - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn values_far_from_the_model_are_counted_beyond_the_usual() {
+        // One in ten values of reliable sources is far off; of these 40 % are replaced: 0.6·0.1 + 0.4.
+        let base = LabelError { rows: 1000, disagreeing: 100 };
+        let found = label_error(LabelError { rows: 1000, disagreeing: 460 }, base, None).unwrap();
+        assert!((found.estimate - 0.4).abs() < 1e-12);
+        assert!(found.low < 0.4 && found.high > 0.4);
     }
 
     #[test]
     fn a_model_that_guesses_says_nothing_about_labels() {
         let base = LabelError { rows: 100, disagreeing: 49 };
-        assert!(label_error(LabelError { rows: 10, disagreeing: 9 }, base, 2).is_none());
-        assert!(label_error(LabelError::default(), base, 3).is_none());
+        assert!(label_error(LabelError { rows: 10, disagreeing: 9 }, base, Some(2)).is_none());
+        assert!(label_error(LabelError::default(), base, Some(3)).is_none());
     }
 
     #[test]

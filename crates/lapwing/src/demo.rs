@@ -12,15 +12,20 @@ use crate::output::count;
 use crate::training::{TrainingProgress, describe};
 use crate::verdicts;
 
-const POINTS: usize = 10_000;
-/// The paper's is 0.1, where the moons hardly touch and every method makes one error in 2,000. Here they overlap.
-/// Picked, like the training to the last epoch, after trying several, because it shows a difference.
-const NOISE: f64 = 0.2;
+/// A twentieth of the paper's points: with all of them every method is right on 99.9 % of the test rows, because the
+/// right labels outvote the wrong ones everywhere. With 100 rows a source there is little to outvote with, as in most
+/// tables that people have, and what a network takes from a bad source shows.
+const TRAINING_POINTS: usize = 500;
+/// Many, so that a difference between the methods is not one of luck with the test rows.
+const TEST_POINTS: usize = 10_000;
+/// The paper's.
+const NOISE: f64 = 0.1;
 
 /// Two moons, five sources with 0, 2.5, 5, 25 and 100 % wrong labels: standard training beside LAP
 ///
-/// Makes its own data, trains twice with the defaults of `lapwing train` (but to the last epoch), prints the verdicts and both test accuracies,
-/// and writes a run directory with report.html, beside the data it was made from.
+/// Makes its own data (500 rows to train on, 10,000 clean ones to test), trains twice with the defaults of `lapwing train`
+/// (but on all rows, to the last epoch), prints the verdicts and both test accuracies, and writes a run directory with
+/// report.html, beside the data it was made from.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -58,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         crate::train::set_threads(threads)?;
     }
     let directory = RunDirectory::create(out, *force)?;
-    let (train, test) = two_moons(POINTS, NOISE, *seed);
+    let (train, test) = two_moons(TRAINING_POINTS, TEST_POINTS, NOISE, *seed);
     let settings = Settings {
         data: Some(write_points(out, "moons-train.csv", &train)?),
         test: Some(write_points(out, "moons-test.csv", &test)?),

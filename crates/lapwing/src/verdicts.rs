@@ -27,7 +27,7 @@ pub(crate) fn table(records: &[SourceRecord], errors: &HashMap<String, Interval>
     let mut header =
         vec!["verdict", "source", ">rows", ">weight", ">unreliability", ">loss", ">others"];
     if !errors.is_empty() {
-        header.push(">wrong labels");
+        header.push(">label errors");
     }
     let mut table = TextTable::new(&header);
     let loss = |loss: Option<f64>| loss.map_or_else(|| "–".to_owned(), short);

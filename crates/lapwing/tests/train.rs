@@ -244,6 +244,11 @@ fn numbers_are_learnt_and_the_random_source_is_found() {
         .filter_map(|source| source["source"].as_str())
         .collect();
     assert_eq!(unreliable, ["w4"]);
+    for source in object["sources"].as_array().unwrap() {
+        let error = source["label_error"]["estimate"].as_f64().unwrap();
+        let random = source["source"] == "w4";
+        assert!(if random { error > 0.5 } else { error < 0.2 }, "{source}");
+    }
     let done = place.lapwing("predict run doses.csv").assert().success();
     assert!(done.get_output().stdout.starts_with(b"row,prediction\n1,"));
     place.lapwing("evaluate run doses.csv --by ward").assert().success();
