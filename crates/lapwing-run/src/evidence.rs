@@ -103,7 +103,7 @@ impl Run<'_> {
             leniency: settings.rule().leniency,
             depression_strength: match settings.method() {
                 MethodName::Lap => job.plan.depression_strength,
-                MethodName::Standard => 0.0,
+                _ => 0.0,
             },
             outcome: self.outcome.map(|((metric, value), standard)| Outcome {
                 metric: metric.to_owned(),
@@ -147,12 +147,20 @@ impl Run<'_> {
         }
         warnings.extend(self.windows_never_filled());
         warnings.extend(self.classes_weighted_down());
-        if self.job.settings.method() == MethodName::Standard {
-            warnings.push(Warning::Other {
+        match self.job.settings.method() {
+            MethodName::Lap => {}
+            MethodName::Standard => warnings.push(Warning::Other {
                 text: "Training was standard: every row kept its full weight. The verdicts say what the losses of \
                        the sources look like without any of them being weighted down."
                     .to_owned(),
-            });
+            }),
+            other => warnings.push(Warning::Other {
+                text: format!(
+                    "Training was by {}, not by LAP, whose rule only looked on. The verdicts say what the losses \
+                     of the sources look like without LAP weighting any of them down.",
+                    other.word()
+                ),
+            }),
         }
         warnings
     }

@@ -13,10 +13,15 @@ use lapwing_train::{
 
 use crate::recorder::{MOST_POINTS, Recorder, TrajectoryPoint};
 use crate::rows::{Encoded, select, targets};
-use crate::{MethodName, Metrics, ModelName, RunError, Settings, Strength, TaskName};
+use crate::settings::{FORGET_RATE, NOISE_RATE, SMOOTHING, TOLERANCE};
+use crate::{
+    MethodName, Metrics, ModelName, OptimiserName, RunError, Settings, Strength, TaskName,
+};
 
 /// Fewest rows that can be called a training set.
 const FEWEST_ROWS: usize = 4;
+/// Highest learning rate of SGD where none is asked for; Adam's is planned.
+const SGD_RATE: f64 = 0.05;
 /// Names suggested for one that is not known.
 const SUGGESTIONS: usize = 3;
 
@@ -36,6 +41,8 @@ pub struct Job<'a> {
     config: TrainConfig,
     method: MethodConfig,
     guards: Guards,
+    /// Rows that are trained on: all, or those of sources that are not blocked.
+    train: Vec<u32>,
     device: DeviceName,
 }
 
@@ -111,7 +118,7 @@ pub struct SourceFacts {
     pub unreliability: u64,
     /// Its weight, the user's guards included.
     pub weight: f64,
-    /// f(C), whatever the user said. Under standard training, what it would have been.
+    /// f(C), whatever the user said. Under other methods than LAP, what it would have been.
     pub rule_weight: f64,
     /// Mean loss over its window.
     pub mean_loss: Option<f64>,
@@ -164,6 +171,9 @@ impl<'a> Job<'a> {
         plan.dropout = settings.dropout.map_or(plan.dropout, |dropout| dropout as f32);
         plan.weight_decay = settings.weight_decay.unwrap_or(plan.weight_decay);
         plan.hidden = settings.hidden.clone().unwrap_or(plan.hidden);
+        if let Some(OptimiserName::Sgd) = settings.optimiser {
+            plan.learning_rate = settings.learning_rate.unwrap_or(SGD_RATE);
+        }
         plan.steps = (batches * plan.epochs) as u64;
         plan.window_steps =
             lapwing_train::window_steps(shape.sources, plan.batch_size, rule.history_length);
@@ -172,35 +182,49 @@ impl<'a> Job<'a> {
             Strength::Is(strength) => strength,
         };
 
+        let settings = filled(settings, dataset, &plan)?;
         let targets = targets(&dataset.target);
         let bound = Encoded(encoder.bind(&dataset.table)?);
+        // LAP gives blocked sources no weight; nobody else has weights to give.
+        let kept = |row: &u32| {
+            settings.method() == MethodName::Lap
+                || !guards.blocked.contains(&dataset.sources.codes[*row as usize])
+        };
+        let train: Vec<u32> = split.train.iter().copied().filter(kept).collect();
         let data = Data {
             rows: &bound,
             targets: &targets,
             sources: &dataset.sources.codes,
-            train: &split.train,
+            train: &train,
             valid: &split.validation,
+            relabel: None,
         };
         let mut config = plan.config(&data, settings.seed());
         config.schedule = match config.schedule {
             Schedule::Constant { .. } => Schedule::Constant { learning_rate: plan.learning_rate },
             Schedule::Cosine { .. } => Schedule::Cosine { learning_rate: plan.learning_rate },
         };
-        let method = MethodConfig::Lap {
-            rule: lapwing_core::LapConfig {
-                depression_strength: match settings.method() {
-                    MethodName::Lap => plan.depression_strength,
-                    // The rule looks on without a say: at strength 0 every weight is 1, and sources are judged.
-                    MethodName::Standard => 0.0,
-                },
-                ..rule
-            },
-            guards: guards.clone(),
-        };
+        config.optimiser = settings.optimiser_config(plan.weight_decay);
+        let rule =
+            lapwing_core::LapConfig { depression_strength: plan.depression_strength, ..rule };
+        let method = settings.method_config(rule, &guards);
         // Refused here rather than after the first file is written.
-        drop(Trainer::new(config.clone(), &method, data, device)?);
-        let settings = filled(settings, dataset, &plan)?;
-        Ok(Self { dataset, split, settings, usual, plan, encoder, config, method, guards, device })
+        let trainer = Trainer::new(config.clone(), &method, data, device)?;
+        plan.steps = trainer.steps();
+        drop(trainer);
+        Ok(Self {
+            dataset,
+            split,
+            settings,
+            usual,
+            plan,
+            encoder,
+            config,
+            method,
+            guards,
+            train,
+            device,
+        })
     }
 
     /// Trains.
@@ -215,8 +239,9 @@ impl<'a> Job<'a> {
             rows: &bound,
             targets: &targets,
             sources: &self.dataset.sources.codes,
-            train: &self.split.train,
+            train: &self.train,
             valid: &self.split.validation,
+            relabel: None,
         };
         let mut trainer = Trainer::new(self.config.clone(), &self.method, data, self.device)?;
         let mut looker = Looker {
@@ -224,7 +249,7 @@ impl<'a> Job<'a> {
             lowered: vec![false; self.dataset.sources.names.len()],
             loss: None,
             last_epoch: None,
-            epochs: self.config.epochs,
+            epochs: (self.plan.steps / trainer.batches().max(1) as u64) as usize,
             watch,
         };
         if let Some(saved) = checkpoints.filter(|checkpoints| checkpoints.resume) {
@@ -269,13 +294,13 @@ impl<'a> Job<'a> {
         }
         let Some(lap) = trainer.method().lap() else { return facts };
         let strength = self.plan.depression_strength;
-        let standard = self.settings.method() == MethodName::Standard;
+        let looked_on = self.settings.method() != MethodName::Lap;
         for status in lap.sources() {
             let known = &mut facts[*status.source as usize];
             known.batches = status.batches;
             known.unreliability = status.unreliability;
-            known.weight = status.weight;
-            known.rule_weight = if standard {
+            known.weight = trainer.method().standing(*status.source).weight;
+            known.rule_weight = if looked_on {
                 let depression = lapwing_core::DISCRETE_AMOUNT * strength;
                 1.0 - libm::tanh(depression * status.unreliability as f64).powi(2)
             } else {
@@ -365,7 +390,7 @@ impl Observer for Looker<'_> {
         })
     }
 
-    fn on_epoch(&mut self, epoch: &Epoch) {
+    fn on_epoch(&mut self, epoch: &Epoch, _: &Model) {
         self.last_epoch = Some(epoch.clone());
     }
 
@@ -395,6 +420,8 @@ fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Setting
         hidden: Some(plan.hidden.clone()),
         // Through text, so that 0.3 stays 0.3 and does not become the double nearest to the single nearest to it.
         dropout: plan.dropout.to_string().parse().ok(),
+        optimiser: Some(settings.optimiser.unwrap_or_default()),
+        momentum: settings.used_momentum(),
         weight_decay: Some(plan.weight_decay),
         epochs: Some(plan.epochs),
         patience: Some(plan.patience),
@@ -405,6 +432,10 @@ fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Setting
         strength: Some(Strength::Is(plan.depression_strength)),
         warmup: Some(rule.warmup),
         floor: Some(settings.floor.unwrap_or(0.0)),
+        smoothing: settings.used(MethodName::LabelSmoothing, settings.smoothing, SMOOTHING),
+        forget_rate: settings.used(MethodName::CoTeaching, settings.forget_rate, FORGET_RATE),
+        noise_rate: settings.used(MethodName::Cdr, settings.noise_rate, NOISE_RATE),
+        tolerance: settings.used(MethodName::Arfl, settings.tolerance, TOLERANCE),
         trust: Some(settings.trust.clone().unwrap_or_default()),
         block: Some(settings.block.clone().unwrap_or_default()),
         seed: Some(settings.seed()),

@@ -31,6 +31,6 @@ pub use model_file::{Evaluation, Predicted, Predictor};
 pub use prepare::Prepared;
 pub use recorder::{MOST_POINTS, TrajectoryPoint};
 pub use results::Results;
-pub use settings::{MethodName, ModelName, Settings, Strength, TaskName};
+pub use settings::{MethodName, ModelName, OptimiserName, Settings, Strength, TaskName};
 pub use sources_file::SourceRecord;
 pub use verdict::{Facts, LabelError, label_error, verdict, wilson};

@@ -8,11 +8,18 @@ use std::path::{Path, PathBuf};
 
 use lapwing_core::LapConfig;
 use lapwing_data::{Kind, ReadOptions, SplitConfig, Task};
+use lapwing_train::{Guards, MethodConfig, OptimiserConfig};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::RunError;
 
+/// What is usual in the literature on wrong labels, where nothing is asked for.
+pub(crate) const SMOOTHING: f64 = 0.1;
+pub(crate) const FORGET_RATE: f64 = 0.2;
+pub(crate) const NOISE_RATE: f64 = 0.2;
+pub(crate) const TOLERANCE: f64 = 1.0;
+const MOMENTUM: f64 = 0.9;
 /// Largest configuration read: a run's own is a few kilobytes.
 const LARGEST_FILE: u64 = 1 << 24;
 
@@ -62,6 +69,10 @@ settings! {
     hidden: Vec<usize>,
     /// Share of hidden units dropped at each step.
     dropout: f64,
+    /// What moves the parameters.
+    optimiser: OptimiserName,
+    /// Share of the last step that SGD carries into the next.
+    momentum: f64,
     /// How strongly parameters are drawn to zero.
     weight_decay: f64,
     /// Most epochs.
@@ -82,6 +93,14 @@ settings! {
     warmup: u64,
     /// Least weight of a source.
     floor: f64,
+    /// Share of the label that label smoothing spreads over all classes.
+    smoothing: f64,
+    /// Share of each batch that co-teaching leaves out in the end.
+    forget_rate: f64,
+    /// Share of wrong labels that CDR expects.
+    noise_rate: f64,
+    /// How far above the others ARFL lets the loss of a source lie.
+    tolerance: f64,
     /// Sources that are never down-weighted.
     trust: Vec<String>,
     /// Sources that weigh nothing.
@@ -116,6 +135,16 @@ pub enum MethodName {
     /// By Loss Adapted Plasticity.
     #[default]
     Lap,
+    /// All alike, labels softened.
+    LabelSmoothing,
+    /// All alike, two networks that choose rows for each other.
+    CoTeaching,
+    /// All alike, only the parameters that matter learn.
+    Cdr,
+    /// All alike, labels corrected by what the network says.
+    Idpa,
+    /// As clients that train apart and are averaged by their losses.
+    Arfl,
 }
 
 impl MethodName {
@@ -124,8 +153,24 @@ impl MethodName {
         match self {
             Self::Standard => "standard",
             Self::Lap => "lap",
+            Self::LabelSmoothing => "label-smoothing",
+            Self::CoTeaching => "co-teaching",
+            Self::Cdr => "cdr",
+            Self::Idpa => "idpa",
+            Self::Arfl => "arfl",
         }
     }
+}
+
+/// What moves the parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptimiserName {
+    /// Adam.
+    #[default]
+    Adam,
+    /// Stochastic gradient descent.
+    Sgd,
 }
 
 /// What is trained.
@@ -284,6 +329,53 @@ impl Settings {
             test: self.test_fraction.unwrap_or(test),
             seed: self.seed(),
         })
+    }
+
+    /// A parameter of a method, where that is the method.
+    pub(crate) fn used(&self, by: MethodName, asked: Option<f64>, usual: f64) -> Option<f64> {
+        (self.method() == by).then(|| asked.unwrap_or(usual)).or(asked)
+    }
+
+    /// The momentum, where the optimiser has one.
+    pub(crate) fn used_momentum(&self) -> Option<f64> {
+        let sgd = self.optimiser.unwrap_or_default() == OptimiserName::Sgd;
+        sgd.then(|| self.momentum.unwrap_or(MOMENTUM)).or(self.momentum)
+    }
+
+    /// The optimiser.
+    pub(crate) fn optimiser_config(&self, weight_decay: f64) -> OptimiserConfig {
+        match self.optimiser.unwrap_or_default() {
+            OptimiserName::Adam => OptimiserConfig::Adam { weight_decay },
+            OptimiserName::Sgd => {
+                OptimiserConfig::Sgd { momentum: self.momentum.unwrap_or(MOMENTUM), weight_decay }
+            }
+        }
+    }
+
+    /// The method with its parameters. Whatever it is, the rule looks on, so that sources are judged.
+    pub(crate) fn method_config(&self, rule: LapConfig, guards: &Guards) -> MethodConfig {
+        let method = match self.method() {
+            MethodName::Lap => return MethodConfig::Lap { rule, guards: guards.clone() },
+            MethodName::Standard => MethodConfig::Standard,
+            MethodName::LabelSmoothing => {
+                MethodConfig::LabelSmoothing { rate: self.smoothing.unwrap_or(SMOOTHING) }
+            }
+            MethodName::CoTeaching => MethodConfig::CoTeaching {
+                forget_rate: self.forget_rate.unwrap_or(FORGET_RATE),
+                ramp_epochs: 10,
+                decay_from: None,
+                divide_twice: false,
+            },
+            MethodName::Cdr => {
+                MethodConfig::Cdr { noise_rate: self.noise_rate.unwrap_or(NOISE_RATE) }
+            }
+            MethodName::Idpa => MethodConfig::Idpa { first: 0.01, rate: 0.05 },
+            MethodName::Arfl => {
+                let tolerance = self.tolerance.unwrap_or(TOLERANCE);
+                MethodConfig::Arfl { tolerance, workers: 1 }
+            }
+        };
+        MethodConfig::Judged { method: Box::new(method), rule }
     }
 
     /// The parameters of the rule but for its strength.

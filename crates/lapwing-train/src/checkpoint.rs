@@ -3,11 +3,12 @@
 //!
 //! ```text
 //! checkpoint.safetensors = safetensors container ‖ BLAKE3 of the container (32 bytes)
-//!   metadata "lapwing"     JSON: format, fingerprint of data and configuration, progress, state of the method
-//!   network.<parameter>    F32   parameters as of the last step
-//!   optimiser.<kind>.<n>   F32   running moments of parameter n
-//!   best.<parameter>       F32   parameters of the best epoch so far, if any
-//!   bytes                  U8    what the observer gathered, if anything
+//!   metadata "lapwing"             JSON: format, fingerprints, progress, state of learner and method
+//!   learner.network.<parameter>    F32   parameters as of the last step
+//!   learner.optimiser.<kind>.<n>   F32   running moments of parameter n
+//!   method.<array>                 F32   what the method keeps, if anything
+//!   best.<parameter>               F32   parameters of the best epoch so far, if any
+//!   bytes                          U8    what the observer gathered, if anything
 //! ```
 //!
 //! Random numbers are a function of seed, epoch and step, so there is no state of a generator. The checksum is verified
@@ -18,33 +19,43 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::arrays::{Arrays, ArraysError, decode, encode};
 use crate::atomic;
-use crate::parameters::Parameter;
+use crate::saved::Saved;
 use crate::train::Progress;
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const DIGEST: usize = 32;
 
 /// The JSON part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct State {
-    pub(crate) format: u32,
-    pub(crate) fingerprint: String,
-    pub(crate) progress: Progress,
-    pub(crate) method: serde_json::Value,
+struct State {
+    format: u32,
+    fingerprint: Fingerprint,
+    progress: Progress,
+    parts: Value,
+}
+
+/// What data and settings a run is of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Fingerprint {
+    /// Of settings, rows, targets and sources.
+    pub(crate) run: String,
+    /// Of the features.
+    pub(crate) features: String,
 }
 
 /// A run between two steps.
 #[derive(Clone, Debug)]
 pub(crate) struct Checkpoint {
-    pub(crate) state: State,
-    pub(crate) network: Vec<Parameter>,
-    pub(crate) optimiser: Vec<Parameter>,
-    pub(crate) best: Option<Vec<Parameter>>,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) progress: Progress,
+    /// Learner, method, and the parameters of the best epoch so far.
+    pub(crate) parts: Saved,
     pub(crate) observer: Vec<u8>,
 }
 
@@ -165,20 +176,16 @@ impl CheckpointDir {
 
 impl Checkpoint {
     fn encode(&self, path: &Path) -> Result<Vec<u8>, CheckpointError> {
-        let text = serde_json::to_string(&self.state)
+        let state = State {
+            format: FORMAT,
+            fingerprint: self.fingerprint.clone(),
+            progress: self.progress.clone(),
+            parts: self.parts.state.clone(),
+        };
+        let text = serde_json::to_string(&state)
             .map_err(|source| CheckpointError::State { path: path.to_owned(), source })?;
-        let groups = [
-            ("network", Some(&self.network)),
-            ("optimiser", Some(&self.optimiser)),
-            ("best", self.best.as_ref()),
-        ];
-        let parameters = groups.into_iter().flat_map(|(group, parameters)| {
-            let prefixed =
-                move |p: &Parameter| Parameter { name: format!("{group}.{}", p.name), ..p.clone() };
-            parameters.into_iter().flatten().map(prefixed)
-        });
-        let arrays =
-            Arrays { text, parameters: parameters.collect(), bytes: self.observer.clone() };
+        let (parameters, bytes) = (self.parts.arrays.clone(), self.observer.clone());
+        let arrays = Arrays { text, parameters, bytes };
         encode(&arrays).map_err(|source| CheckpointError::Arrays { path: path.to_owned(), source })
     }
 
@@ -203,26 +210,11 @@ impl Checkpoint {
         if state.format != FORMAT {
             return Err(CheckpointError::Format { path: path.to_owned(), found: state.format });
         }
-        let group = |prefix: &str| -> Vec<Parameter> {
-            let stripped = |p: &Parameter| {
-                let name = p.name.strip_prefix(prefix)?.to_owned();
-                Some(Parameter { name, ..p.clone() })
-            };
-            arrays.parameters.iter().filter_map(stripped).collect()
-        };
-        let best = group("best.");
         Ok(Some(Self {
-            state,
-            network: group("network."),
-            optimiser: group("optimiser."),
-            best: (!best.is_empty()).then_some(best),
+            fingerprint: state.fingerprint,
+            progress: state.progress,
+            parts: Saved { state: state.parts, arrays: arrays.parameters },
             observer: arrays.bytes,
         }))
-    }
-}
-
-impl State {
-    pub(crate) fn new(fingerprint: String, progress: Progress, method: serde_json::Value) -> Self {
-        Self { format: FORMAT, fingerprint, progress, method }
     }
 }

@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
 use crate::loss::Loss;
+use crate::model::Task;
+use crate::network::Architecture;
 use crate::optimiser::OptimiserConfig;
-use crate::rows::Targets;
+use crate::rows::{Data, Targets};
 use crate::schedule::Schedule;
 
 /// Everything about a run but the data, the method and the device. [`plan`](crate::plan) proposes one.
@@ -14,12 +16,8 @@ use crate::schedule::Schedule;
 pub struct TrainConfig {
     /// Decides first parameters, order and dropout.
     pub seed: u64,
-    /// Units of each hidden layer.
-    pub hidden: Vec<usize>,
-    /// Share of hidden units dropped at each step.
-    pub dropout: f32,
-    /// Bends features into ±this many standard deviations; see [`MlpConfig::clip`](crate::MlpConfig::clip).
-    pub clip: Option<f32>,
+    /// The network.
+    pub architecture: Architecture,
     /// The loss.
     pub loss: Loss,
     /// The optimiser.
@@ -30,13 +28,18 @@ pub struct TrainConfig {
     pub batch_size: usize,
     /// Most epochs.
     pub epochs: usize,
-    /// Epochs without a better validation score after which the run ends.
+    /// Epochs without a better validation score after which the run ends; `usize::MAX` never.
     pub patience: usize,
 }
 
 impl TrainConfig {
     /// Checks once what the loop relies on.
-    pub(crate) fn check(&self, targets: &Targets) -> Result<(), TrainError> {
+    pub(crate) fn check(&self, data: &Data<'_>) -> Result<(), TrainError> {
+        let found = (data.rows.width(), Task::of(data.targets, &[]).outputs());
+        let expected = (self.architecture.inputs(), self.architecture.outputs());
+        if found != expected {
+            return Err(TrainError::Shape { found, expected });
+        }
         let refuse = |what| Err(TrainError::Config(what));
         let (Schedule::Constant { learning_rate } | Schedule::Cosine { learning_rate }) =
             self.schedule;
@@ -46,7 +49,7 @@ impl TrainConfig {
         if self.batch_size == 0 || self.epochs == 0 || self.patience == 0 {
             return refuse("batch size, epochs and patience must be at least 1");
         }
-        let classification = matches!(targets, Targets::Classes { .. });
+        let classification = matches!(data.targets, Targets::Classes { .. });
         if classification != (self.loss == Loss::CrossEntropy) {
             return refuse(
                 "cross-entropy goes with classes, squared error and Huber's loss with values",

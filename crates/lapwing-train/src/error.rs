@@ -19,6 +19,17 @@ pub enum TrainError {
     /// A setting is out of range.
     #[error("{0}")]
     Config(&'static str),
+    /// A network that is not for this data.
+    #[error(
+        "the network takes {} numbers per row and puts out {}, the data has {} and needs {}",
+        expected.0, expected.1, found.0, found.1
+    )]
+    Shape {
+        /// Numbers per row and outputs that the data needs.
+        found: (usize, usize),
+        /// Those of the network.
+        expected: (usize, usize),
+    },
     /// Settings that cannot be written down.
     #[error("the settings cannot be written down: {0}")]
     Settings(serde_json::Error),
@@ -49,6 +60,11 @@ pub enum TrainError {
         "the checkpoint was made with other data or another configuration: it can only be resumed with the same"
     )]
     OtherRun,
+    /// The checkpoint belongs to a table with other features.
+    #[error(
+        "the features have changed since the checkpoint was made (same rows, targets and sources, other values): it can only be resumed with the same"
+    )]
+    OtherFeatures,
     /// The checkpoint's arrays do not fit.
     #[error("the checkpoint does not fit the network: {0}")]
     Parameters(#[from] ParameterError),

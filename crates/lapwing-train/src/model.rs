@@ -7,7 +7,6 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use burn::tensor::activation::softmax;
 use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -17,7 +16,7 @@ use crate::device::{DeviceError, DeviceName};
 use crate::loss::{BatchTargets, Loss};
 use crate::network::{Architecture, ArchitectureError, Network};
 use crate::parameters::{ParameterError, host, read, write};
-use crate::rows::{Rows, Targets};
+use crate::rows::{Data, Rows, Targets};
 use crate::{atomic, rows::DataError};
 
 /// Version of [`ModelSpec`].
@@ -255,29 +254,31 @@ impl Model {
         }
         spec.architecture.check(&arrays.parameters)?;
         let device = device.open()?;
-        let network = write(spec.architecture.init(0, &device)?, &arrays.parameters)?;
+        let network = write(spec.architecture.init(0, 0, &device)?, &arrays.parameters)?;
         Ok(Self { spec, network, device })
     }
 
     /// Predicts the given rows.
     pub fn predict(&self, rows: &dyn Rows, indices: &[u32]) -> Result<Predictions, ModelError> {
-        self.check_width(rows)?;
-        let mut outputs = Vec::with_capacity(indices.len() * self.spec.task.outputs());
-        for batch in indices.chunks(BATCH) {
-            let raw = self.network.forward(features(rows, batch, &self.device), None);
-            outputs.extend(match self.spec.task {
-                Task::Classification { .. } => host(softmax(raw, 1)),
-                Task::Regression { .. } => host(raw),
-            });
-        }
+        let mut outputs = self.outputs(rows, indices)?;
         Ok(match self.spec.task {
             Task::Classification { classes } => {
+                if !self.spec.architecture.probabilities() {
+                    outputs.chunks_exact_mut(classes).for_each(soften);
+                }
                 Predictions::Classes { probabilities: outputs, classes }
             }
             Task::Regression { mean, std } => Predictions::Values(
                 outputs.into_iter().map(|v| (f64::from(v) * std + mean) as f32).collect(),
             ),
         })
+    }
+
+    /// What the network puts out for the given rows, row after row: logits (probabilities where it ends in a softmax), or
+    /// values in standard deviations from the mean.
+    pub fn outputs(&self, rows: &dyn Rows, indices: &[u32]) -> Result<Vec<f32>, ModelError> {
+        self.check_width(rows)?;
+        Ok(outputs(&self.network, rows, indices, &self.device))
     }
 
     /// The loss of each given row, in the units of training (values in standard deviations).
@@ -301,7 +302,8 @@ impl Model {
             .into());
         }
         let Self { network, device, spec } = self;
-        Ok(losses(network, rows, targets, &spec.task, &spec.loss, indices, device))
+        let data = Data { rows, targets, sources: &[], train: &[], valid: &[], relabel: None };
+        Ok(losses(network, &data, &spec.task, &spec.loss, indices, device))
     }
 
     fn check_width(&self, rows: &dyn Rows) -> Result<(), ModelError> {
@@ -318,19 +320,37 @@ pub(crate) fn features(rows: &dyn Rows, indices: &[u32], device: &Device) -> Ten
     Tensor::from_data(TensorData::new(values, shape), device)
 }
 
+/// Logits into probabilities.
+fn soften(row: &mut [f32]) {
+    let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    row.iter_mut().for_each(|logit| *logit = libm::expf(*logit - highest));
+    let sum: f32 = row.iter().sum();
+    row.iter_mut().for_each(|value| *value /= sum);
+}
+
+/// What the network puts out for each row, without gradients or dropout.
+pub(crate) fn outputs(
+    network: &Network,
+    rows: &dyn Rows,
+    indices: &[u32],
+    device: &Device,
+) -> Vec<f32> {
+    let one = |batch: &[u32]| host(network.forward(features(rows, batch, device), None));
+    indices.chunks(BATCH).flat_map(one).collect()
+}
+
 /// The loss of each row, without gradients or dropout.
 pub(crate) fn losses(
     network: &Network,
-    rows: &dyn Rows,
-    targets: &Targets,
+    data: &Data<'_>,
     task: &Task,
     loss: &Loss,
     indices: &[u32],
     device: &Device,
 ) -> Vec<f32> {
     let one = |batch: &[u32]| {
-        let outputs = network.forward(features(rows, batch, device), None);
-        host(loss.per_sample(outputs, task.targets(targets, batch, device)))
+        let outputs = network.forward(features(data.rows, batch, device), None);
+        host(loss.per_sample(outputs, task.targets(data.targets, batch, device)))
     };
     indices.chunks(BATCH).flat_map(one).collect()
 }

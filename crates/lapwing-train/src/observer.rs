@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use crate::method::{Method, Standing};
+use crate::model::Model;
 
 /// Watches a run: progress bars, trajectories, interruption. Every call has a default that does nothing.
 pub trait Observer {
@@ -15,9 +16,9 @@ pub trait Observer {
         ControlFlow::Continue(())
     }
 
-    /// After each epoch.
-    fn on_epoch(&mut self, epoch: &Epoch) {
-        let _ = epoch;
+    /// After each epoch, with the network as it stands (not the best so far).
+    fn on_epoch(&mut self, epoch: &Epoch, model: &Model) {
+        let _ = (epoch, model);
     }
 
     /// What it has gathered; travels in the checkpoint, so that a resumed run tells the same story.
@@ -111,6 +112,8 @@ pub struct Epoch {
     pub valid_loss_unweighted: Option<f64>,
     /// Mean validation loss per source.
     pub valid_loss_by_source: Vec<(u32, f64)>,
+    /// Whether the network after this epoch may be the result; not so in a phase that only prepares another.
+    pub candidate: bool,
     /// Whether this is the best epoch so far.
     pub best: bool,
 }

@@ -4,7 +4,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use crate::network::Network;
-use crate::parameters::{Parameter, ParameterError, find, host, read, update};
+use crate::parameters::{Parameter, ParameterError, find, host, shapes, update};
+use crate::saved::Saved;
 
 /// Which optimiser. The learning rate is the schedule's.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,10 +28,28 @@ pub enum OptimiserConfig {
 const BETA: (f64, f64) = (0.9, 0.999);
 const EPSILON: f64 = 1e-8;
 
+/// How fast a step goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// The learning rate.
+    pub rate: f64,
+    /// Adam's β₁.
+    pub beta1: f64,
+}
+
+impl Pace {
+    /// This learning rate, and Adam's usual β₁.
+    pub fn new(rate: f64) -> Self {
+        Self { rate, beta1: BETA.0 }
+    }
+}
+
 /// An optimiser with its running moments, flat, one set per parameter of the network.
 #[derive(Debug)]
 pub(crate) struct Optimiser {
     config: OptimiserConfig,
+    /// Steps done.
+    steps: u64,
     /// `moments[0]`: momentum or first moment; `moments[1]`: second moment (Adam alone).
     moments: Vec<Vec<Tensor<1>>>,
 }
@@ -41,19 +60,20 @@ impl Optimiser {
             OptimiserConfig::Sgd { .. } => 1,
             OptimiserConfig::Adam { .. } => 2,
         };
-        let zeros =
-            || read(network).iter().map(|p| Tensor::zeros([p.values.len()], device)).collect();
-        Self { config, moments: (0..kinds).map(|_| zeros()).collect() }
+        let zeros = |shape: &Vec<usize>| Tensor::zeros([shape.iter().product::<usize>()], device);
+        let moments = || shapes(network).iter().map(zeros).collect();
+        Self { config, steps: 0, moments: (0..kinds).map(|_| moments()).collect() }
     }
 
-    /// Moves the parameters against their gradients; `step` counts from 1.
+    /// Moves the parameters against their gradients.
     pub(crate) fn step(
         &mut self,
         network: Network,
         gradients: Vec<Tensor<1>>,
-        rate: f64,
-        step: u64,
+        pace: Pace,
     ) -> Network {
+        self.steps += 1;
+        let step = self.steps as f64;
         let mut gradients = gradients.into_iter();
         update(network, |place, parameter| {
             let Some(gradient) = gradients.next() else {
@@ -64,59 +84,54 @@ impl Optimiser {
                     let gradient = decayed(gradient, &parameter, weight_decay);
                     let moved = self.moments[0][place].clone().mul_scalar(momentum) + gradient;
                     self.moments[0][place] = moved.clone();
-                    parameter - moved.mul_scalar(rate)
+                    parameter - moved.mul_scalar(pace.rate)
                 }
                 OptimiserConfig::Adam { weight_decay } => {
+                    let beta = (pace.beta1, BETA.1);
                     let gradient = decayed(gradient, &parameter, weight_decay);
-                    let mean = self.moments[0][place].clone().mul_scalar(BETA.0)
-                        + gradient.clone().mul_scalar(1.0 - BETA.0);
-                    let square = self.moments[1][place].clone().mul_scalar(BETA.1)
-                        + gradient.square().mul_scalar(1.0 - BETA.1);
+                    let mean = self.moments[0][place].clone().mul_scalar(beta.0)
+                        + gradient.clone().mul_scalar(1.0 - beta.0);
+                    let square = self.moments[1][place].clone().mul_scalar(beta.1)
+                        + gradient.square().mul_scalar(1.0 - beta.1);
                     self.moments[0][place] = mean.clone();
                     self.moments[1][place] = square.clone();
                     // Bias corrections in f64 on the host; powf because a step may pass i32::MAX.
-                    let correction =
-                        (1.0 - BETA.0.powf(step as f64), (1.0 - BETA.1.powf(step as f64)).sqrt());
+                    let correction = (1.0 - beta.0.powf(step), (1.0 - beta.1.powf(step)).sqrt());
                     let scale = square.sqrt().div_scalar(correction.1).add_scalar(EPSILON);
-                    parameter - (mean / scale).mul_scalar(rate / correction.0)
+                    parameter - (mean / scale).mul_scalar(pace.rate / correction.0)
                 }
             }
         })
     }
 
-    /// The moments as named arrays.
-    pub(crate) fn save(&self) -> Vec<Parameter> {
-        let mut saved = Vec::new();
+    /// Steps and moments.
+    pub(crate) fn save(&self) -> Saved {
+        let mut arrays = Vec::new();
         for (kind, moments) in self.moments.iter().enumerate() {
             for (place, tensor) in moments.iter().enumerate() {
                 let values = host(tensor.clone());
-                saved.push(Parameter {
-                    name: format!("{kind}.{place}"),
-                    shape: vec![values.len()],
-                    values,
-                });
+                let (name, shape) = (format!("{kind}.{place}"), vec![values.len()]);
+                arrays.push(Parameter { name, shape, values });
             }
         }
-        saved
+        Saved { state: self.steps.into(), arrays }
     }
 
-    /// Replaces the moments with saved ones.
-    pub(crate) fn load(
-        &mut self,
-        saved: &[Parameter],
-        device: &Device,
-    ) -> Result<(), ParameterError> {
+    /// Replaces steps and moments by saved ones.
+    pub(crate) fn load(&mut self, saved: &Saved, device: &Device) -> Result<(), ParameterError> {
         let expected: usize = self.moments.iter().map(Vec::len).sum();
-        if saved.len() != expected {
-            return Err(ParameterError::Count { found: saved.len(), expected });
+        let (found, arrays) = (saved.arrays.len(), &saved.arrays);
+        if found != expected {
+            return Err(ParameterError::Count { found, expected });
         }
         for (kind, moments) in self.moments.iter_mut().enumerate() {
             for (place, tensor) in moments.iter_mut().enumerate() {
                 let shape = tensor.dims();
-                let saved = find(saved, &format!("{kind}.{place}"), &shape)?;
+                let saved = find(arrays, &format!("{kind}.{place}"), &shape)?;
                 *tensor = Tensor::from_data(TensorData::new(saved.values.clone(), shape), device);
             }
         }
+        self.steps = saved.state.as_u64().ok_or(ParameterError::Steps)?;
         Ok(())
     }
 }
@@ -134,12 +149,13 @@ mod tests {
     use super::*;
     use crate::loss::squared_error;
     use crate::network::{Architecture, MlpConfig};
-    use crate::parameters::{gradients, write};
+    use crate::parameters::{gradients, read, write};
 
     /// A line through three points, weight and bias from fixed values.
     fn line(device: &Device) -> Network {
-        let config = MlpConfig { inputs: 2, hidden: vec![], outputs: 1, dropout: 0.0, clip: None };
-        let network = Architecture::Mlp(config).init(0, device).unwrap();
+        let (hidden, dropout, clip, softmax) = (vec![], 0.0, None, false);
+        let config = MlpConfig { inputs: 2, hidden, outputs: 1, dropout, clip, softmax };
+        let network = Architecture::Mlp(config).init(0, 0, device).unwrap();
         let mut parameters = read(&network);
         parameters[0].values = vec![0.5, -0.25];
         parameters[1].values = vec![0.1];
@@ -149,17 +165,16 @@ mod tests {
     fn steps(
         network: &mut Network,
         optimiser: &mut Optimiser,
-        from: u64,
         count: u64,
         device: &Device,
     ) -> Vec<f32> {
         let x = Tensor::<2>::from_data([[1.0, 2.0], [-1.0, 0.5], [3.0, -1.0]], device);
         let y = Tensor::<1>::from_data([1.0, -2.0, 0.5], device);
-        for step in from..from + count {
+        for _ in 0..count {
             let losses = squared_error(network.forward(x.clone(), None).reshape([-1]), y.clone());
             let mut found = losses.mean().backward();
             let found = gradients(network, &mut found);
-            *network = optimiser.step(network.clone(), found, 0.05, step);
+            *network = optimiser.step(network.clone(), found, Pace::new(0.05));
         }
         read(network).into_iter().flat_map(|p| p.values).collect()
     }
@@ -168,7 +183,7 @@ mod tests {
         let device = Device::flex().autodiff();
         let mut network = line(&device);
         let mut optimiser = Optimiser::new(config, &network, &device.clone().inner());
-        steps(&mut network, &mut optimiser, 1, count, &device)
+        steps(&mut network, &mut optimiser, count, &device)
     }
 
     // import torch
@@ -211,15 +226,16 @@ mod tests {
             let plain = device.clone().inner();
             let mut network = line(&device);
             let mut optimiser = Optimiser::new(config, &network, &plain);
-            steps(&mut network, &mut optimiser, 1, 5, &device);
+            steps(&mut network, &mut optimiser, 5, &device);
             let (saved, parameters) = (optimiser.save(), read(&network));
-            let expected = steps(&mut network, &mut optimiser, 6, 5, &device);
+            let expected = steps(&mut network, &mut optimiser, 5, &device);
 
             let mut again = write(line(&device), &parameters).unwrap();
             let mut restored = Optimiser::new(config, &again, &plain);
             restored.load(&saved, &plain).unwrap();
-            assert_eq!(steps(&mut again, &mut restored, 6, 5, &device), expected);
-            assert!(restored.load(&saved[1..], &plain).is_err());
+            assert_eq!(steps(&mut again, &mut restored, 5, &device), expected);
+            let cut = Saved { arrays: saved.arrays[1..].to_vec(), ..saved };
+            assert!(restored.load(&cut, &plain).is_err());
         }
     }
 }

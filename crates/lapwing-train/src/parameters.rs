@@ -36,6 +36,9 @@ pub enum ParameterError {
         /// What was found in its place.
         found: String,
     },
+    /// An optimiser without the number of its steps.
+    #[error("the number of steps is missing")]
+    Steps,
 }
 
 /// Copies every parameter of `network` to the host, in the network's order.
@@ -131,15 +134,62 @@ pub(crate) fn all_finite(network: &Network) -> bool {
     visitor.0
 }
 
-/// The gradient of every parameter, flat, in the network's order; zero where the loss does not reach.
+/// How many numbers are learnt.
+pub(crate) fn count(network: &Network) -> usize {
+    struct Count(usize);
+    impl ModuleVisitor for Count {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            if param.is_require_grad() {
+                self.0 += param.dims().iter().product::<usize>();
+            }
+        }
+    }
+    let mut visitor = Count(0);
+    network.visit(&mut visitor);
+    visitor.0
+}
+
+/// The shape of every parameter that is learnt, in the network's order.
+pub(crate) fn shapes(network: &Network) -> Vec<Vec<usize>> {
+    struct Shapes(Vec<Vec<usize>>);
+    impl ModuleVisitor for Shapes {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            if param.is_require_grad() {
+                self.0.push(param.dims().to_vec());
+            }
+        }
+    }
+    let mut visitor = Shapes(Vec::new());
+    network.visit(&mut visitor);
+    visitor.0
+}
+
+/// Every parameter that is learnt, flat, in the network's order.
+pub(crate) fn learnt(network: &Network) -> Vec<Tensor<1>> {
+    struct Collect(Vec<Tensor<1>>);
+    impl ModuleVisitor for Collect {
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            if param.is_require_grad() {
+                self.0.push(param.val().inner().reshape([-1]));
+            }
+        }
+    }
+    let mut visitor = Collect(Vec::new());
+    network.visit(&mut visitor);
+    visitor.0
+}
+
+/// The gradient of every parameter that is learnt, flat, in the network's order; zero where the loss does not reach.
 pub(crate) fn gradients(network: &Network, gradients: &mut Gradients) -> Vec<Tensor<1>> {
     struct Collect<'a>(&'a mut Gradients, Vec<Tensor<1>>);
     impl ModuleVisitor for Collect<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let tensor = param.val();
-            let gradient =
-                tensor.grad_remove(self.0).unwrap_or_else(|| tensor.inner().zeros_like());
-            self.1.push(gradient.reshape([-1]));
+            if param.is_require_grad() {
+                let tensor = param.val();
+                let gradient =
+                    tensor.grad_remove(self.0).unwrap_or_else(|| tensor.inner().zeros_like());
+                self.1.push(gradient.reshape([-1]));
+            }
         }
     }
     let mut visitor = Collect(gradients, Vec::new());
@@ -147,7 +197,7 @@ pub(crate) fn gradients(network: &Network, gradients: &mut Gradients) -> Vec<Ten
     visitor.1
 }
 
-/// Changes every parameter, seen flat and with its place in the network's order.
+/// Changes every parameter that is learnt, seen flat and with its place in the network's order.
 pub(crate) fn update(
     network: Network,
     change: impl FnMut(usize, Tensor<1>) -> Tensor<1>,
@@ -155,6 +205,9 @@ pub(crate) fn update(
     struct Update<F>(usize, F);
     impl<F: FnMut(usize, Tensor<1>) -> Tensor<1>> ModuleMapper for Update<F> {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            if !param.is_require_grad() {
+                return param;
+            }
             let place = self.0;
             self.0 += 1;
             param.map(|tensor| {

@@ -2,6 +2,7 @@
 
 use crate::config::TrainConfig;
 use crate::loss::Loss;
+use crate::network::{Architecture, MlpConfig};
 use crate::optimiser::OptimiserConfig;
 use crate::rows::{Data, Targets};
 use crate::schedule::Schedule;
@@ -123,9 +124,17 @@ impl Plan {
     pub fn config(&self, data: &Data<'_>, seed: u64) -> TrainConfig {
         TrainConfig {
             seed,
-            hidden: self.hidden.clone(),
-            dropout: self.dropout,
-            clip: Some(3.0),
+            architecture: Architecture::Mlp(MlpConfig {
+                inputs: data.rows.width(),
+                hidden: self.hidden.clone(),
+                outputs: match data.targets {
+                    Targets::Classes { classes, .. } => *classes,
+                    Targets::Values(_) => 1,
+                },
+                dropout: self.dropout,
+                clip: Some(3.0),
+                softmax: false,
+            }),
             loss: match data.targets {
                 Targets::Classes { .. } => Loss::CrossEntropy,
                 Targets::Values(_) => Loss::SquaredError,

@@ -26,9 +26,15 @@ pub(crate) struct Stream(ChaCha8Rng);
 
 impl Stream {
     pub(crate) fn new(seed: u64, purpose: Purpose, index: u64) -> Self {
+        Self::numbered(seed, 0, purpose, index)
+    }
+
+    /// The stream of one of several networks of a run.
+    pub(crate) fn numbered(seed: u64, number: u64, purpose: Purpose, index: u64) -> Self {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
         key[8..16].copy_from_slice(&(purpose as u64).to_le_bytes());
+        key[16..24].copy_from_slice(&number.to_le_bytes());
         let mut generator = ChaCha8Rng::from_seed(key);
         generator.set_stream(index);
         Self(generator)

@@ -1,9 +1,10 @@
 //! A run into a checkpoint and out of it.
 
-use crate::checkpoint::{Checkpoint, CheckpointDir, CheckpointError, State};
+use crate::checkpoint::{Checkpoint, CheckpointDir, CheckpointError};
 use crate::error::TrainError;
 use crate::observer::Observer;
-use crate::parameters::{read, write};
+use crate::parameters::write;
+use crate::saved::Saved;
 use crate::train::Trainer;
 
 /// How a resumed run starts.
@@ -35,19 +36,23 @@ impl Trainer<'_> {
         let Some(found) = directory.load()? else {
             return Ok(Resumed::Fresh);
         };
-        let Checkpoint { state, network, optimiser, best, observer: gathered } = found.checkpoint;
+        let Checkpoint { fingerprint, progress, parts, observer: gathered } = found.checkpoint;
+        let ours = self.fingerprint();
         // A cursor behind the last batch would never reach the end of its epoch.
-        if state.fingerprint != self.fingerprint || state.progress.batch >= self.batches() {
+        if fingerprint.run != ours.run || progress.batch >= self.batches() {
             return Err(TrainError::OtherRun);
         }
-        self.network = write(self.network.clone(), &network)?;
-        self.optimiser.load(&optimiser, &self.device.clone().inner())?;
-        self.method.load(state.method)?;
-        if let Some(best) = &best {
-            write(self.network.clone(), best)?;
+        if fingerprint.features != ours.features {
+            return Err(TrainError::OtherFeatures);
         }
-        self.best = best;
-        self.progress = state.progress;
+        self.learner.load(&parts.part("learner"))?;
+        self.method.load(&parts.part("method"))?;
+        let best = parts.part("best").arrays;
+        if !best.is_empty() {
+            write(self.learner.network.clone(), &best)?;
+            self.best = Some(best);
+        }
+        self.progress = progress;
         observer.load(&gathered).map_err(TrainError::Observer)?;
         let step = self.progress.step;
         Ok(match found.damaged {
@@ -58,11 +63,15 @@ impl Trainer<'_> {
 
     /// The run as it is between two steps.
     pub(crate) fn checkpoint(&self, observer: &dyn Observer) -> Result<Checkpoint, TrainError> {
+        let arrays = self.best.clone().unwrap_or_default();
+        let parts = Saved::default()
+            .with("learner", self.learner.save())
+            .with("method", self.method.save()?)
+            .with("best", Saved { arrays, ..Saved::default() });
         Ok(Checkpoint {
-            state: State::new(self.fingerprint.clone(), self.progress.clone(), self.method.save()?),
-            network: read(&self.network),
-            optimiser: self.optimiser.save(),
-            best: self.best.clone(),
+            fingerprint: self.fingerprint().clone(),
+            progress: self.progress.clone(),
+            parts,
             observer: observer.save(),
         })
     }

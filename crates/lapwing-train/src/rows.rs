@@ -2,8 +2,9 @@
 
 use thiserror::Error;
 
-/// A store of rows of equal width: a table in memory now, images on disk later.
-pub trait Rows {
+/// A store of rows of equal width: a table in memory, or images. Rows are gathered on another thread than they are
+/// trained on.
+pub trait Rows: Sync {
     /// Number of rows.
     fn len(&self) -> usize;
     /// Numbers per row.
@@ -76,6 +77,12 @@ impl Targets {
     }
 }
 
+/// Labels as a step sees them: noise that is drawn anew for every batch.
+pub trait Relabel: Sync {
+    /// Changes the labels of the rows of a batch; the same step and rows must give the same labels.
+    fn relabel(&self, step: u64, rows: &[u32], labels: &mut [u32]);
+}
+
 /// Rows, targets and sources, and which rows train and which validate.
 #[derive(Clone, Copy)]
 pub struct Data<'a> {
@@ -89,6 +96,8 @@ pub struct Data<'a> {
     pub train: &'a [u32],
     /// Rows to validate on; may be empty, then training runs to the last epoch and keeps the last parameters.
     pub valid: &'a [u32],
+    /// What becomes of the labels of training batches, if anything. Validation sees the labels as they are.
+    pub relabel: Option<&'a dyn Relabel>,
 }
 
 /// Why data cannot be trained on.
@@ -195,7 +204,36 @@ impl Data<'_> {
         }
     }
 
-    /// A digest of everything but the features: what a checkpoint must find unchanged.
+    /// The labels of some training rows as a step sees them; nothing where targets are values.
+    pub(crate) fn labels(&self, step: u64, rows: &[u32]) -> Vec<u32> {
+        let Targets::Classes { labels, classes } = self.targets else { return Vec::new() };
+        let mut labels: Vec<u32> = rows.iter().map(|&row| labels[row as usize]).collect();
+        if let Some(relabel) = self.relabel {
+            relabel.relabel(step, rows, &mut labels);
+            // Classes index arrays from here on.
+            labels.iter_mut().for_each(|label| *label = (*label).min(*classes as u32 - 1));
+        }
+        labels
+    }
+
+    /// A digest of the features of all rows that are trained or validated on.
+    pub(crate) fn feature_digest(&self) -> blake3::Hash {
+        let (mut hasher, width) = (blake3::Hasher::new(), self.rows.width());
+        let mut numbers = Vec::new();
+        let mut bytes = Vec::new();
+        for rows in [self.train, self.valid] {
+            for rows in rows.chunks(1024) {
+                numbers.resize(rows.len() * width, 0.0);
+                self.rows.gather(rows, &mut numbers);
+                bytes.clear();
+                bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+                hasher.update(&bytes);
+            }
+        }
+        hasher.finalize()
+    }
+
+    /// A digest of everything but the features.
     pub(crate) fn digest(&self) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new();
         let mut numbers = |values: &mut dyn Iterator<Item = u32>| {
@@ -226,7 +264,7 @@ mod tests {
 
     fn check(targets: &Targets, sources: &[u32], train: &[u32]) -> Result<(), DataError> {
         let rows = Matrix::new(vec![0.0; 6], 2).unwrap();
-        Data { rows: &rows, targets, sources, train, valid: &[] }.check()
+        Data { rows: &rows, targets, sources, train, valid: &[], relabel: None }.check()
     }
 
     #[test]

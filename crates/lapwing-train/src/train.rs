@@ -1,22 +1,23 @@
 //! The loop: shuffle, weigh, step, validate, keep the best.
 
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::checkpoint::CheckpointDir;
+use crate::batch::{Batch, feed};
+use crate::checkpoint::{CheckpointDir, Fingerprint};
 use crate::config::TrainConfig;
 use crate::device::DeviceName;
 use crate::error::TrainError;
-use crate::method::{Method, MethodConfig};
-use crate::model::{Model, Task, features, losses};
-use crate::network::{Architecture, MlpConfig, Network};
+use crate::learner::Learner;
+use crate::method::{Method, MethodConfig, Seen};
+use crate::model::Model;
 use crate::observer::{Epoch, Observer, SourceStep, Step};
-use crate::optimiser::Optimiser;
-use crate::parameters::{Parameter, all_finite, gradients, host, read, write};
+use crate::optimiser::Pace;
+use crate::parameters::{Parameter, read, write};
 use crate::random::{Purpose, Stream};
 use crate::rows::Data;
 use crate::validation::SourceLosses;
@@ -49,16 +50,14 @@ pub enum Finish {
 /// A run.
 pub struct Trainer<'a> {
     config: TrainConfig,
-    architecture: Architecture,
-    data: Data<'a>,
-    task: Task,
-    pub(crate) device: Device,
-    pub(crate) network: Network,
-    pub(crate) optimiser: Optimiser,
-    pub(crate) method: Box<dyn Method>,
+    settings: Vec<u8>,
+    fingerprint: OnceCell<Fingerprint>,
+    pub(crate) learner: Learner<'a>,
+    pub(crate) method: Box<dyn Method + 'a>,
     pub(crate) progress: Progress,
     pub(crate) best: Option<Vec<Parameter>>,
-    pub(crate) fingerprint: String,
+    /// Batches per epoch.
+    batches: usize,
 }
 
 impl<'a> Trainer<'a> {
@@ -70,35 +69,13 @@ impl<'a> Trainer<'a> {
         device: DeviceName,
     ) -> Result<Self, TrainError> {
         data.check()?;
-        config.check(data.targets)?;
-        let task = Task::of(data.targets, data.train);
-        let architecture = Architecture::Mlp(MlpConfig {
-            inputs: data.rows.width(),
-            hidden: config.hidden.clone(),
-            outputs: task.outputs(),
-            dropout: config.dropout,
-            clip: config.clip,
-        });
-        let device = device.open()?.autodiff();
-        let network = architecture.init(config.seed, &device)?;
-        let optimiser = Optimiser::new(config.optimiser, &network, &device.clone().inner());
+        config.check(&data)?;
         let settings = serde_json::to_vec(&(&config, method)).map_err(TrainError::Settings)?;
-        let fingerprint =
-            blake3::hash(&[data.digest().as_bytes(), &settings[..]].concat()).to_hex().to_string();
-        let (method, progress, best) = (method.start()?, Progress::default(), None);
-        Ok(Self {
-            config,
-            architecture,
-            data,
-            task,
-            device,
-            network,
-            optimiser,
-            method,
-            progress,
-            best,
-            fingerprint,
-        })
+        let learner = Learner::new(&config, data, 0, &device.open()?.autodiff())?;
+        let method = method.start(&config, &learner)?;
+        let batches = method.batches(data.train, config.batch_size, data.sources).len();
+        let (fingerprint, progress, best) = (OnceCell::new(), Progress::default(), None);
+        Ok(Self { config, settings, fingerprint, learner, method, progress, best, batches })
     }
 
     /// Trains until all epochs are done, patience is over or the observer breaks off. With `checkpoints`, the state is
@@ -110,12 +87,10 @@ impl<'a> Trainer<'a> {
     ) -> Result<Finish, TrainError> {
         let mut saved = Instant::now();
         while !self.finished() {
-            let mut order = self.data.train.to_vec();
-            Stream::new(self.config.seed, Purpose::Order, self.progress.epoch as u64)
-                .shuffle(&mut order);
-            for rows in order.chunks(self.config.batch_size).skip(self.progress.batch) {
-                let flow = self.step(rows, observer)?;
-                if self.progress.batch == self.batches() {
+            let (batches, numbers) = self.remaining_batches();
+            let flow = feed(batches, numbers, self.gather(), |batch| {
+                let flow = self.step(&batch, observer)?;
+                if self.progress.batch == self.batches {
                     self.end_epoch(observer)?;
                 }
                 if let Some((directory, interval)) = checkpoints
@@ -124,93 +99,85 @@ impl<'a> Trainer<'a> {
                     directory.save(&self.checkpoint(observer)?)?;
                     saved = Instant::now();
                 }
-                if flow.is_break() {
-                    return Ok(Finish::Interrupted);
-                }
+                Ok::<_, TrainError>(flow)
+            })?;
+            if flow.is_break() {
+                return Ok(Finish::Interrupted);
             }
         }
         Ok(Finish::Done)
     }
 
-    /// One batch: losses, weights, gradients, update.
+    /// The batches of this epoch that are still to come, and how many numbers a batch holds.
+    fn remaining_batches(&self) -> (Vec<Vec<u32>>, usize) {
+        let TrainConfig { seed, batch_size, .. } = self.config;
+        let Data { train, sources, rows, .. } = self.learner.data;
+        let mut order = train.to_vec();
+        Stream::new(seed, Purpose::Order, self.progress.epoch as u64).shuffle(&mut order);
+        let mut batches = self.method.batches(&order, batch_size, sources);
+        batches.drain(..self.progress.batch.min(batches.len()));
+        (batches, batch_size.min(train.len()).saturating_mul(rows.width()))
+    }
+
+    /// How the batches of this epoch are gathered, by their place among those still to come.
+    fn gather(&self) -> impl Fn(usize, Vec<u32>) -> Batch + Send + use<'a> {
+        let Learner { data, task, ref device, .. } = self.learner;
+        let (schedule, steps, device) = (self.config.schedule, self.steps(), device.clone());
+        let Progress { step: first, epoch, .. } = self.progress;
+        move |place, rows| {
+            let step = first + place as u64;
+            let pace = Pace::new(schedule.rate(step, steps));
+            Batch::gather(&data, &task, rows, (step, epoch, pace), &device)
+        }
+    }
+
+    /// One batch: the method learns from it, and the observer hears of it.
     fn step(
         &mut self,
-        rows: &[u32],
+        batch: &Batch,
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>, TrainError> {
-        let step = self.progress.step;
-        let learning_rate = self.config.schedule.rate(step, self.steps());
-        let sources: Vec<u32> = rows.iter().map(|&row| self.data.sources[row as usize]).collect();
-        let mut losses = self.forward(rows);
-        let seen = host(losses.clone().inner());
-        let weights = self.method.weigh(&seen, &sources)?.to_vec();
-        let mut counted: Vec<f32> = weights.iter().map(|&weight| weight as f32).collect();
-
-        let finite: Vec<usize> = (0..rows.len()).filter(|&i| seen[i].is_finite()).collect();
-        if finite.len() < rows.len() {
-            if !all_finite(&self.network) {
-                return Err(TrainError::Diverged { step, epoch: self.progress.epoch });
-            }
-            // A weight of zero does not silence a loss that is NaN: neither 0 · NaN nor its gradient is zero. The rows
-            // must go; the mean is still over the whole batch.
-            counted = finite.iter().map(|&i| counted[i]).collect();
-            losses = self.forward(&finite.iter().map(|&i| rows[i]).collect::<Vec<_>>());
+        let Seen { losses, weights } = self.method.step(&mut self.learner, batch)?;
+        let finite = losses.iter().filter(|loss| loss.is_finite());
+        let (sum, rows, nonfinite) = &mut self.progress.tally;
+        let before = *rows;
+        for &loss in finite {
+            *sum += f64::from(loss);
+            *rows += 1;
         }
-        if !finite.is_empty() {
-            let counted = Tensor::from_data(TensorData::new(counted, [finite.len()]), &self.device);
-            let loss = (losses * counted).sum() / rows.len() as f32;
-            let gradients = gradients(&self.network, &mut loss.backward());
-            self.network =
-                self.optimiser.step(self.network.clone(), gradients, learning_rate, step + 1);
-        }
-
-        for &i in &finite {
-            self.progress.tally.0 += f64::from(seen[i]);
-        }
-        self.progress.tally.1 += finite.len() as u64;
-        self.progress.tally.2 += (rows.len() - finite.len()) as u64;
+        *nonfinite += losses.len() as u64 - (*rows - before);
         self.progress.step += 1;
         self.progress.batch += 1;
         Ok(observer.on_step(&Step {
-            step,
+            step: batch.step,
             steps: self.steps(),
-            epoch: self.progress.epoch,
-            learning_rate,
-            rows,
-            losses: &seen,
+            epoch: batch.epoch,
+            learning_rate: batch.pace.rate,
+            rows: &batch.rows,
+            losses: &losses,
             weights: &weights,
-            sources: &SourceStep::of_batch(&seen, &sources, &*self.method),
+            sources: &SourceStep::of_batch(&losses, &batch.sources, &*self.method),
         }))
-    }
-
-    /// Losses of a batch, with gradients and dropout. No row, no losses.
-    fn forward(&self, rows: &[u32]) -> Tensor<1> {
-        if rows.is_empty() {
-            return Tensor::zeros([0], &self.device);
-        }
-        let mut masks = Stream::new(self.config.seed, Purpose::Dropout, self.progress.step);
-        let outputs =
-            self.network.forward(features(self.data.rows, rows, &self.device), Some(&mut masks));
-        self.config
-            .loss
-            .per_sample(outputs, self.task.targets(self.data.targets, rows, &self.device))
     }
 
     /// Validates, and keeps the parameters if they are the best so far.
     fn end_epoch(&mut self, observer: &mut dyn Observer) -> Result<(), TrainError> {
         let (epoch, step) = (self.progress.epoch, self.progress.step);
+        self.method.end_epoch(&mut self.learner, epoch)?;
         let (sum, rows, nonfinite) = std::mem::take(&mut self.progress.tally);
         let (valid, scores) = self.validate();
         let weight = |source| self.method.standing(source).weight;
         let score = scores.mean(weight);
-        let lost = rows == 0 || (!self.data.valid.is_empty() && score.is_infinite());
-        if lost || !all_finite(&self.network) {
+        let lost = rows == 0 || (!self.learner.data.valid.is_empty() && score.is_infinite());
+        if lost || !self.learner.is_finite() {
             return Err(TrainError::Diverged { step, epoch });
         }
-        let best = match &self.progress.best {
+        let candidate = self.method.is_candidate(epoch);
+        let better = match &self.progress.best {
             Some(best) => score < best.mean(weight),
             None => score.is_finite(),
         };
+        let best = candidate && better;
         let report = Epoch {
             epoch,
             step,
@@ -220,54 +187,61 @@ impl<'a> Trainer<'a> {
             valid_score: Some(score).filter(|score| score.is_finite()),
             valid_loss_unweighted: Some(valid.mean(|_| 1.0)).filter(|score| score.is_finite()),
             valid_loss_by_source: valid.means().collect(),
+            candidate,
             best,
         };
         if best {
-            self.best = Some(read(&self.network));
+            self.best = Some(read(&self.learner.network));
             self.progress.best = Some(scores);
         }
-        self.progress.stale = if best { 0 } else { self.progress.stale + 1 };
+        if candidate {
+            self.progress.stale = if best { 0 } else { self.progress.stale + 1 };
+        }
         self.progress.epoch += 1;
         self.progress.batch = 0;
-        observer.on_epoch(&report);
+        observer.on_epoch(&report, &self.learner.model());
         self.progress.history.push(report);
         Ok(())
     }
 
     /// Losses of the validation part per source, and what chooses the best epoch: the same, bounded.
     fn validate(&self) -> (SourceLosses, SourceLosses) {
-        let (network, device) = (self.network.valid(), self.device.clone().inner());
-        let Data { rows, targets, sources, valid, .. } = self.data;
+        let Data { sources, valid, .. } = self.learner.data;
         let (mut plain, mut bounded) = (SourceLosses::default(), SourceLosses::default());
-        for (&row, loss) in valid.iter().zip(losses(
-            &network,
-            rows,
-            targets,
-            &self.task,
-            &self.config.loss,
-            valid,
-            &device,
-        )) {
+        for (&row, loss) in valid.iter().zip(self.learner.losses(valid)) {
             plain.add(sources[row as usize], loss);
             bounded.add(sources[row as usize], self.config.loss.bounded(loss));
         }
         (plain, bounded)
     }
 
+    /// What data and settings the run is of. Reads all features, so only runs with checkpoints pay for it.
+    pub(crate) fn fingerprint(&self) -> &Fingerprint {
+        self.fingerprint.get_or_init(|| {
+            let data = &self.learner.data;
+            let run = [data.digest().as_bytes(), &self.settings[..]].concat();
+            Fingerprint {
+                run: blake3::hash(&run).to_hex().to_string(),
+                features: data.feature_digest().to_hex().to_string(),
+            }
+        })
+    }
+
     /// Whether there is nothing left to do.
     pub fn finished(&self) -> bool {
-        let impatient = !self.data.valid.is_empty() && self.progress.stale >= self.config.patience;
-        self.progress.epoch >= self.config.epochs || impatient
+        let valid = self.learner.data.valid;
+        let impatient = !valid.is_empty() && self.progress.stale >= self.config.patience;
+        self.progress.epoch >= self.method.epochs(self.config.epochs) || impatient
     }
 
     /// Batches per epoch.
-    pub(crate) fn batches(&self) -> usize {
-        self.data.train.len().div_ceil(self.config.batch_size)
+    pub fn batches(&self) -> usize {
+        self.batches
     }
 
     /// Steps planned.
     pub fn steps(&self) -> u64 {
-        (self.batches() * self.config.epochs) as u64
+        (self.batches * self.method.epochs(self.config.epochs)) as u64
     }
 
     /// The epochs so far.
@@ -282,11 +256,11 @@ impl<'a> Trainer<'a> {
 
     /// The model: parameters of the best epoch, or the last ones where nothing was validated.
     pub fn model(&self) -> Result<Model, TrainError> {
-        let network = match &self.best {
-            Some(best) => write(self.network.clone(), best)?,
-            None => self.network.clone(),
-        };
-        let (architecture, device) = (self.architecture.clone(), self.device.clone().inner());
-        Ok(Model::new(architecture, self.task, self.config.loss, network.valid(), device))
+        match &self.best {
+            Some(best) => {
+                Ok(self.learner.model_of(write(self.learner.network.clone(), best)?.valid()))
+            }
+            None => Ok(self.learner.model()),
+        }
     }
 }

@@ -76,7 +76,8 @@ fn bits_flipped_under_a_matching_digest_never_panic() {
 fn descriptions_that_do_not_fit_are_refused() {
     let (_dir, path, spec, model) = saved();
     let with = |hidden: Vec<usize>, outputs| {
-        let mlp = MlpConfig { inputs: 2, hidden, outputs, dropout: 0.0, clip: None };
+        let mlp =
+            MlpConfig { inputs: 2, hidden, outputs, dropout: 0.0, clip: None, softmax: false };
         let spec = ModelSpec { architecture: Architecture::Mlp(mlp), ..spec.clone() };
         Model::load(&path, spec, DeviceName::Cpu).err().unwrap()
     };

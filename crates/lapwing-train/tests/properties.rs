@@ -9,7 +9,7 @@ use lapwing_train::{
     Data, DeviceName, Epoch, Guards, Loss, Matrix, MethodConfig, Model, Observer, OptimiserConfig,
     Predictions, Rows, Schedule, Targets, TrainConfig, TrainError, Trainer,
 };
-use moons::{Moons, config, moons};
+use moons::{Moons, config, moons, network, network_for_values};
 
 fn train(data: Data<'_>, config: TrainConfig, method: &MethodConfig) -> Model {
     let mut trainer = Trainer::new(config, method, data, DeviceName::Cpu).unwrap();
@@ -39,7 +39,7 @@ fn bytes(model: &Model) -> Vec<u8> {
 /// Plain gradient descent on everything at once.
 fn full_batch(rows: usize, learning_rate: f64) -> TrainConfig {
     TrainConfig {
-        dropout: 0.0,
+        architecture: network(&[16, 16], 0.0),
         optimiser: OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 0.0 },
         schedule: Schedule::Constant { learning_rate },
         batch_size: rows,
@@ -93,8 +93,12 @@ fn the_order_of_rows_within_a_batch_does_not_matter() {
 fn the_same_seed_gives_the_same_bytes_with_any_number_of_threads_and_another_seed_does_not() {
     // Large enough that matrix products are split over threads.
     let data = moons(400, &[0.0, 0.0, 1.0], 5);
-    let settings =
-        |seed| TrainConfig { hidden: vec![256, 256], batch_size: 512, epochs: 3, ..config(seed) };
+    let settings = |seed| TrainConfig {
+        architecture: network(&[256, 256], 0.1),
+        batch_size: 512,
+        epochs: 3,
+        ..config(seed)
+    };
     let run = |threads, seed| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| bytes(&train(data.data(), settings(seed), &MethodConfig::Standard)))
@@ -121,7 +125,7 @@ fn poisoned() -> (Moons, Matrix) {
 #[derive(Default)]
 struct Count(u64, Vec<Epoch>);
 impl Observer for Count {
-    fn on_epoch(&mut self, epoch: &Epoch) {
+    fn on_epoch(&mut self, epoch: &Epoch, _: &Model) {
         self.0 += epoch.nonfinite;
         self.1.push(epoch.clone());
     }
@@ -152,6 +156,7 @@ fn parameters_that_become_infinite_are_a_clear_error() {
     let Targets::Classes { labels, .. } = &data.targets else { unreachable!() };
     let targets = Targets::Values(labels.iter().map(|&label| label as f32).collect());
     let settings = TrainConfig {
+        architecture: network_for_values(0.1),
         loss: Loss::SquaredError,
         optimiser: OptimiserConfig::Sgd { momentum: 0.0, weight_decay: 0.0 },
         schedule: Schedule::Constant { learning_rate: 1e6 },
@@ -182,7 +187,9 @@ fn settings_out_of_range_are_refused_by_name() {
     assert!(
         refused(TrainConfig { loss: Loss::SquaredError, ..config(0) }).contains("cross-entropy")
     );
-    assert!(refused(TrainConfig { dropout: 1.0, ..config(0) }).contains("dropout"));
+    assert!(
+        refused(TrainConfig { architecture: network(&[8], 1.0), ..config(0) }).contains("dropout")
+    );
     assert!(
         refused(TrainConfig {
             schedule: Schedule::Constant { learning_rate: f64::NAN },
@@ -204,7 +211,8 @@ fn regression_predicts_in_the_units_of_the_target() {
         features.chunks_exact(2).map(|row| 5_000.0 + 300.0 * row[0] - 100.0 * row[1]).collect();
     let targets = Targets::Values(values.clone());
     for loss in [Loss::SquaredError, Loss::Huber { delta: 1.0 }] {
-        let settings = TrainConfig { loss, dropout: 0.0, epochs: 40, patience: 40, ..config(0) };
+        let architecture = network_for_values(0.0);
+        let settings = TrainConfig { architecture, loss, epochs: 40, patience: 40, ..config(0) };
         let model =
             train(Data { targets: &targets, ..data.data() }, settings, &MethodConfig::Standard);
         let found = predictions(&model, &data.rows);
@@ -220,8 +228,7 @@ fn regression_predicts_in_the_units_of_the_target() {
 fn the_best_epoch_is_kept_and_patience_ends_the_run() {
     let data = moons(40, &[0.3, 0.3], 5);
     let settings = TrainConfig {
-        hidden: vec![64, 64],
-        dropout: 0.0,
+        architecture: network(&[64, 64], 0.0),
         schedule: Schedule::Constant { learning_rate: 0.02 },
         epochs: 400,
         patience: 12,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lapwing_core::LapConfig;
 use lapwing_train::{
-    CheckpointDir, DeviceName, Epoch, Finish, Guards, MethodConfig, Observer, Resumed, Step,
+    CheckpointDir, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer, Resumed, Step,
     TrainConfig, TrainError, Trainer,
 };
 use moons::{Moons, config, moons};
@@ -31,7 +31,7 @@ impl Observer for Diary {
             ControlFlow::Continue(())
         }
     }
-    fn on_epoch(&mut self, epoch: &Epoch) {
+    fn on_epoch(&mut self, epoch: &Epoch, _: &Model) {
         self.text += &format!("{epoch:?}\n");
     }
     fn save(&self) -> Vec<u8> {

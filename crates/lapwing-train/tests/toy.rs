@@ -6,7 +6,7 @@ mod moons;
 
 use lapwing_core::LapConfig;
 use lapwing_train::{DeviceName, Guards, MethodConfig, TrainConfig, Trainer, auto_strength};
-use moons::{Moons, config, moons};
+use moons::{Moons, config, moons, network};
 
 fn accuracy(trainer: &Trainer<'_>, test: &Moons) -> f64 {
     let rows: Vec<u32> = (0..test.clean.len() as u32).collect();
@@ -21,8 +21,7 @@ fn with_a_flipped_source_lap_ends_with_higher_clean_accuracy_and_names_it() {
     for seed in 0..3 {
         let data = moons(120, &[0.0, 0.025, 0.05, 0.25, 1.0], seed);
         let settings = TrainConfig {
-            hidden: vec![64, 64],
-            dropout: 0.0,
+            architecture: network(&[64, 64], 0.0),
             epochs: 80,
             patience: 80,
             ..config(seed)

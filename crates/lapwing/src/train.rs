@@ -9,8 +9,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lapwing_data::Kind;
 use lapwing_run::{
-    Job, MethodName, ModelName, Prepared, Results, RunDirectory, RunError, Settings, Strength,
-    TaskName,
+    Job, MethodName, ModelName, OptimiserName, Prepared, Results, RunDirectory, RunError, Settings,
+    Strength, TaskName,
 };
 use lapwing_train::TrainError;
 
@@ -102,6 +102,14 @@ struct TrainingFlags {
     #[arg(long, value_name = "SHARE")]
     dropout: Option<f64>,
 
+    /// What moves the parameters [default: adam]
+    #[arg(long, value_enum)]
+    optimiser: Option<OptimiserWord>,
+
+    /// Share of the last step that sgd carries into the next [default: 0.9]
+    #[arg(long, value_name = "SHARE")]
+    momentum: Option<f64>,
+
     /// How strongly parameters are drawn to zero
     #[arg(long, value_name = "RATE")]
     weight_decay: Option<f64>,
@@ -153,6 +161,22 @@ struct RuleFlags {
     /// Steps before the first judgement [default: 0]
     #[arg(long, value_name = "STEPS")]
     warmup: Option<u64>,
+
+    /// With label-smoothing: part of every label that goes to all classes alike [default: 0.1]
+    #[arg(long, value_name = "PART")]
+    smoothing: Option<f64>,
+
+    /// With co-teaching: share of each batch that is left out, from the tenth epoch on [default: 0.2]
+    #[arg(long, value_name = "SHARE")]
+    forget_rate: Option<f64>,
+
+    /// With cdr: share of the parameters that do not learn, best the share of wrong labels [default: 0.2]
+    #[arg(long, value_name = "SHARE")]
+    noise_rate: Option<f64>,
+
+    /// With arfl: how far above the others a source's mean loss may lie before it counts for nothing [default: 1]
+    #[arg(long, value_name = "LOSS")]
+    tolerance: Option<f64>,
 
     /// Least weight of a source that is not blocked [default: 0]
     #[arg(long, value_name = "WEIGHT")]
@@ -212,6 +236,24 @@ enum MethodWord {
     Lap,
     /// All sources count the same; they are judged all the same
     Standard,
+    /// Part of every label goes to all classes alike (classification)
+    LabelSmoothing,
+    /// Two networks choose the rows with low losses for each other
+    CoTeaching,
+    /// The parameters that matter least to the loss do not learn
+    Cdr,
+    /// As many epochs again, with labels corrected row by row (classification)
+    Idpa,
+    /// Sources train apart and are averaged, those with high losses not at all
+    Arfl,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OptimiserWord {
+    /// Adam
+    Adam,
+    /// Stochastic gradient descent with momentum
+    Sgd,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -251,6 +293,11 @@ impl Arguments {
             method: training.method.map(|method| match method {
                 MethodWord::Lap => MethodName::Lap,
                 MethodWord::Standard => MethodName::Standard,
+                MethodWord::LabelSmoothing => MethodName::LabelSmoothing,
+                MethodWord::CoTeaching => MethodName::CoTeaching,
+                MethodWord::Cdr => MethodName::Cdr,
+                MethodWord::Idpa => MethodName::Idpa,
+                MethodWord::Arfl => MethodName::Arfl,
             }),
             model: training.model.map(|model| match model {
                 ModelWord::Auto => ModelName::Auto,
@@ -258,6 +305,11 @@ impl Arguments {
             }),
             hidden: training.hidden.clone(),
             dropout: training.dropout,
+            optimiser: training.optimiser.map(|optimiser| match optimiser {
+                OptimiserWord::Adam => OptimiserName::Adam,
+                OptimiserWord::Sgd => OptimiserName::Sgd,
+            }),
+            momentum: training.momentum,
             weight_decay: training.weight_decay,
             epochs: training.epochs,
             patience: training.patience,
@@ -267,6 +319,10 @@ impl Arguments {
             leniency: rule.leniency,
             strength: rule.strength,
             warmup: rule.warmup,
+            smoothing: rule.smoothing,
+            forget_rate: rule.forget_rate,
+            noise_rate: rule.noise_rate,
+            tolerance: rule.tolerance,
             floor: rule.floor,
             trust: rule.trust.clone(),
             block: rule.block.clone(),

@@ -52,6 +52,25 @@ pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
     );
     match settings.method() {
         MethodName::Standard => eprintln!("method standard: all sources count the same"),
+        MethodName::Arfl => eprintln!(
+            "method arfl: sources are trained on apart and averaged; one whose loss is {} above the others counts for nothing",
+            settings.tolerance.unwrap_or_default()
+        ),
+        MethodName::LabelSmoothing => eprintln!(
+            "method label-smoothing: {} of every label goes to all classes; all sources count the same",
+            settings.smoothing.unwrap_or_default()
+        ),
+        MethodName::CoTeaching => eprintln!(
+            "method co-teaching: two networks leave out the {} of each batch with the highest losses",
+            settings.forget_rate.unwrap_or_default()
+        ),
+        MethodName::Cdr => eprintln!(
+            "method cdr: the {} of the parameters that matter least do not learn",
+            settings.noise_rate.unwrap_or_default()
+        ),
+        MethodName::Idpa => eprintln!(
+            "method idpa: as many epochs again, in which labels are corrected by what the network says"
+        ),
         MethodName::Lap => eprintln!(
             "method lap: history {}, leniency {}, strength {} (half weight at C = {}); histories fill in about {} steps",
             settings.rule().history_length,

@@ -2,7 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
-use lapwing_train::{Data, Loss, Matrix, OptimiserConfig, Schedule, Targets, TrainConfig};
+use lapwing_train::{
+    Architecture, Data, Loss, Matrix, MlpConfig, OptimiserConfig, Schedule, Targets, TrainConfig,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -60,16 +62,33 @@ impl Moons {
             sources: &self.sources,
             train: &self.train,
             valid: &self.valid,
+            relabel: None,
         }
     }
+}
+
+/// A network for the moons.
+pub(crate) fn network(hidden: &[usize], dropout: f32) -> Architecture {
+    Architecture::Mlp(MlpConfig {
+        inputs: 2,
+        hidden: hidden.to_vec(),
+        outputs: 2,
+        dropout,
+        clip: Some(3.0),
+        softmax: false,
+    })
+}
+
+/// The same for values.
+pub(crate) fn network_for_values(dropout: f32) -> Architecture {
+    let Architecture::Mlp(mlp) = network(&[16, 16], dropout) else { unreachable!() };
+    Architecture::Mlp(MlpConfig { outputs: 1, ..mlp })
 }
 
 pub(crate) fn config(seed: u64) -> TrainConfig {
     TrainConfig {
         seed,
-        hidden: vec![16, 16],
-        dropout: 0.1,
-        clip: Some(3.0),
+        architecture: network(&[16, 16], 0.1),
         loss: Loss::CrossEntropy,
         optimiser: OptimiserConfig::Adam { weight_decay: 1e-5 },
         schedule: Schedule::Cosine { learning_rate: 5e-3 },

@@ -1,0 +1,114 @@
+//! Batches: rows gathered on the host, the next one while the current one trains.
+
+use std::ops::ControlFlow;
+use std::sync::mpsc::sync_channel;
+
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::loss::BatchTargets;
+use crate::model::{Task, features};
+use crate::optimiser::Pace;
+use crate::parameters::host;
+use crate::rows::{Data, Targets};
+
+/// The rows of one step.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Steps before this one.
+    pub step: u64,
+    /// Epochs before this one.
+    pub epoch: usize,
+    /// How fast the step goes.
+    pub pace: Pace,
+    /// The rows.
+    pub rows: Vec<u32>,
+    /// The source of each row.
+    pub sources: Vec<u32>,
+    /// The class of each row as this step sees it; empty where targets are values.
+    pub labels: Vec<u32>,
+    pub(crate) features: Tensor<2>,
+    pub(crate) targets: BatchTargets,
+}
+
+impl Batch {
+    pub(crate) fn gather(
+        data: &Data<'_>,
+        task: &Task,
+        rows: Vec<u32>,
+        (step, epoch, pace): (u64, usize, Pace),
+        device: &Device,
+    ) -> Self {
+        let (labels, targets) = match data.targets {
+            Targets::Classes { .. } => {
+                let labels = data.labels(step, &rows);
+                let targets = BatchTargets::classes(labels.iter().copied(), device);
+                (labels, targets)
+            }
+            Targets::Values(_) => (Vec::new(), task.targets(data.targets, &rows, device)),
+        };
+        let sources = rows.iter().map(|&row| data.sources[row as usize]).collect();
+        let features = features(data.rows, &rows, device);
+        Self { step, epoch, pace, rows, sources, labels, features, targets }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Features in which the rows that are not `kept` are zero.
+    pub(crate) fn features_of(&self, kept: impl Fn(usize) -> bool) -> Tensor<2> {
+        let (shape, device) = (self.features.dims(), self.features.device());
+        let mut numbers = host(self.features.clone());
+        for (row, numbers) in numbers.chunks_exact_mut(shape[1].max(1)).enumerate() {
+            if !kept(row) {
+                numbers.fill(0.0);
+            }
+        }
+        Tensor::from_data(TensorData::new(numbers, shape), &device)
+    }
+}
+
+/// Numbers per batch from which gathering it on another thread is worth the handing over.
+const WORTH_A_THREAD: usize = 1 << 15;
+
+/// Calls `consume` with every batch in order until it breaks. Large batches are gathered on another thread, one ahead.
+pub(crate) fn feed<E>(
+    batches: Vec<Vec<u32>>,
+    numbers: usize,
+    gather: impl Fn(usize, Vec<u32>) -> Batch + Send,
+    mut consume: impl FnMut(Batch) -> Result<ControlFlow<()>, E>,
+) -> Result<ControlFlow<()>, E> {
+    let batches = batches.into_iter().enumerate();
+    if numbers < WORTH_A_THREAD {
+        for (place, rows) in batches {
+            if consume(gather(place, rows))?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        return Ok(ControlFlow::Continue(()));
+    }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(1);
+        scope.spawn(move || {
+            for (place, rows) in batches {
+                // Nobody wants the rest of a run that ended.
+                if sender.send(gather(place, rows)).is_err() {
+                    break;
+                }
+            }
+        });
+        // By value, so that it is gone, and the thread with it, when this ends early.
+        for batch in receiver {
+            if consume(batch)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}

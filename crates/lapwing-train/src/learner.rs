@@ -1,0 +1,165 @@
+//! A network and its optimiser: everything a method does with them.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::batch::Batch;
+use crate::config::TrainConfig;
+use crate::error::TrainError;
+use crate::loss::Loss;
+use crate::model::{Model, Task, losses, outputs};
+use crate::network::{Architecture, Network, Training};
+use crate::optimiser::{Optimiser, Pace};
+use crate::parameters::{all_finite, gradients, host, read, write};
+use crate::random::{Purpose, Stream};
+use crate::rows::Data;
+use crate::saved::Saved;
+
+/// A network that learns, with its optimiser and the data it learns from.
+pub struct Learner<'a> {
+    pub(crate) data: Data<'a>,
+    pub(crate) task: Task,
+    pub(crate) network: Network,
+    pub(crate) optimiser: Optimiser,
+    architecture: Architecture,
+    loss: Loss,
+    seed: u64,
+    /// Tells the networks of one run apart.
+    number: u64,
+    pub(crate) device: Device,
+}
+
+/// A batch on its way through the network.
+#[derive(Debug)]
+pub struct Pass {
+    /// The loss of each row; may be NaN or infinite.
+    pub seen: Vec<f32>,
+    /// The same with gradients; rows whose loss is not finite are replaced by rows of zeros.
+    pub losses: Tensor<1>,
+    /// The outputs behind the losses.
+    pub outputs: Tensor<2>,
+    statistics: Vec<(Tensor<1>, Tensor<1>)>,
+}
+
+impl Pass {
+    /// Σ weight · loss / divisor, with gradients. A row whose loss is not finite counts for nothing, whatever it weighs.
+    pub fn sum(&self, losses: Tensor<1>, weights: &[f64], divisor: usize) -> Tensor<1> {
+        let counted = self.seen.iter().zip(weights);
+        let counted =
+            counted.map(|(loss, &weight)| if loss.is_finite() { weight as f32 } else { 0.0 });
+        let counted = TensorData::new(counted.collect::<Vec<f32>>(), [weights.len()]);
+        (losses.clone() * Tensor::from_data(counted, &losses.device())).sum() / divisor as f32
+    }
+
+    /// The mean over the batch of weight · loss.
+    pub fn mean(&self, weights: &[f64]) -> Tensor<1> {
+        self.sum(self.losses.clone(), weights, weights.len())
+    }
+}
+
+impl<'a> Learner<'a> {
+    pub(crate) fn new(
+        config: &TrainConfig,
+        data: Data<'a>,
+        number: u64,
+        device: &Device,
+    ) -> Result<Self, TrainError> {
+        let network = config.architecture.init(config.seed, number, device)?;
+        let optimiser = Optimiser::new(config.optimiser, &network, &device.clone().inner());
+        Ok(Self {
+            data,
+            task: Task::of(data.targets, data.train),
+            network,
+            optimiser,
+            architecture: config.architecture.clone(),
+            loss: config.loss,
+            seed: config.seed,
+            number,
+            device: device.clone(),
+        })
+    }
+
+    /// Sends a batch through the network, with dropout and what else training does.
+    pub fn forward(&self, batch: &Batch) -> Result<Pass, TrainError> {
+        let mut pass = self.pass(batch, batch.features.clone());
+        if pass.seen.iter().any(|loss| !loss.is_finite()) {
+            if !all_finite(&self.network) {
+                return Err(TrainError::Diverged { step: batch.step, epoch: batch.epoch });
+            }
+            // A weight of zero does not silence a loss that is NaN: neither 0 · NaN nor its gradient is zero. The rows
+            // must go; the mean is still over the whole batch.
+            let kept = batch.features_of(|row| pass.seen[row].is_finite());
+            pass = Pass { seen: pass.seen, ..self.pass(batch, kept) };
+        }
+        Ok(pass)
+    }
+
+    fn pass(&self, batch: &Batch, features: Tensor<2>) -> Pass {
+        let masks = Stream::numbered(self.seed, self.number, Purpose::Dropout, batch.step);
+        let mut training = Training::new(masks);
+        let outputs = self.network.forward(features, Some(&mut training));
+        let losses = self.loss.per_sample(outputs.clone(), batch.targets.clone());
+        let seen = host(losses.clone().inner());
+        Pass { seen, losses, outputs, statistics: training.statistics }
+    }
+
+    /// The gradient of a loss for every parameter that is learnt, flat, in the network's order.
+    pub fn gradients(&self, loss: Tensor<1>) -> Vec<Tensor<1>> {
+        gradients(&self.network, &mut loss.backward())
+    }
+
+    /// Moves the parameters against these gradients of the pass; not where no row of it had a finite loss.
+    pub fn update(&mut self, pass: Pass, gradients: Vec<Tensor<1>>, pace: Pace) {
+        if pass.seen.iter().any(|loss| loss.is_finite()) {
+            let Pass { losses, outputs, statistics, .. } = pass;
+            drop((losses, outputs));
+            let network = std::mem::replace(&mut self.network, Network::none());
+            self.network = self.optimiser.step(network, gradients, pace);
+            self.network.absorb(statistics);
+        }
+    }
+
+    /// Moves the parameters against the gradient of a loss of the pass.
+    pub fn descend(&mut self, pass: Pass, loss: Tensor<1>, pace: Pace) {
+        let gradients = self.gradients(loss);
+        self.update(pass, gradients, pace);
+    }
+
+    /// The loss of each row, as in validation.
+    pub fn losses(&self, rows: &[u32]) -> Vec<f32> {
+        let (network, device) = (self.network.valid(), self.device.clone().inner());
+        losses(&network, &self.data, &self.task, &self.loss, rows, &device)
+    }
+
+    /// The outputs of each row, as in validation, row after row.
+    pub fn outputs(&self, rows: &[u32]) -> Vec<f32> {
+        outputs(&self.network.valid(), self.data.rows, rows, &self.device.clone().inner())
+    }
+
+    /// Whether every parameter is a finite number.
+    pub(crate) fn is_finite(&self) -> bool {
+        all_finite(&self.network)
+    }
+
+    /// The network as it stands, to predict with.
+    pub(crate) fn model(&self) -> Model {
+        self.model_of(self.network.valid())
+    }
+
+    /// A network of the same kind, to predict with.
+    pub(crate) fn model_of(&self, network: Network) -> Model {
+        let (architecture, device) = (self.architecture.clone(), self.device.clone().inner());
+        Model::new(architecture, self.task, self.loss, network, device)
+    }
+
+    pub(crate) fn save(&self) -> Saved {
+        let network = Saved { state: serde_json::Value::Null, arrays: read(&self.network) };
+        Saved::default().with("network", network).with("optimiser", self.optimiser.save())
+    }
+
+    pub(crate) fn load(&mut self, saved: &Saved) -> Result<(), TrainError> {
+        self.network = write(self.network.clone(), &saved.part("network").arrays)?;
+        self.optimiser.load(&saved.part("optimiser"), &self.device.clone().inner())?;
+        Ok(())
+    }
+}

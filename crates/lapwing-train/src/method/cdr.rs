@@ -1,0 +1,101 @@
+//! CDR: the parameters that matter least to the loss do not learn, since what they could learn is mostly noise.
+//!
+//! How much a parameter θ with gradient g matters is |g · θ|. Weights of layers take part; biases and normalisations
+//! always learn.
+
+use burn::tensor::{Tensor, TensorData};
+
+use super::{Method, MethodError, Seen};
+use crate::batch::Batch;
+use crate::error::TrainError;
+use crate::learner::Learner;
+use crate::parameters::{host, learnt, shapes};
+
+#[derive(Debug)]
+pub(crate) struct Cdr {
+    kept: f64,
+}
+
+impl Cdr {
+    pub(crate) fn new(noise_rate: f64) -> Result<Self, MethodError> {
+        if !(0.0..1.0).contains(&noise_rate) {
+            return Err(MethodError::Parameter("the noise rate must be from 0 to below 1"));
+        }
+        Ok(Self { kept: 1.0 - noise_rate })
+    }
+}
+
+impl Method for Cdr {
+    fn step(&mut self, learner: &mut Learner<'_>, batch: &Batch) -> Result<Seen, TrainError> {
+        let pass = learner.forward(batch)?;
+        let (seen, weights) = (pass.seen.clone(), vec![1.0; batch.len()]);
+        let mut gradients = learner.gradients(pass.mean(&weights));
+        // With nothing to leave out it is standard training, to the last bit.
+        if self.kept < 1.0 {
+            let device = learner.device.clone().inner();
+            let layers: Vec<usize> = shapes(&learner.network)
+                .iter()
+                .enumerate()
+                .filter(|(_, shape)| matches!(shape.len(), 2 | 4))
+                .map(|(place, _)| place)
+                .collect();
+            let parameters = learnt(&learner.network);
+            let mut found: Vec<(Vec<f32>, Vec<f32>)> = layers
+                .iter()
+                .map(|&at| (host(gradients[at].clone()), host(parameters[at].clone())))
+                .collect();
+            silence(&mut found, self.kept);
+            for (at, (gradient, _)) in layers.into_iter().zip(found) {
+                let shape = [gradient.len()];
+                gradients[at] = Tensor::from_data(TensorData::new(gradient, shape), &device);
+            }
+        }
+        learner.update(pass, gradients, batch.pace);
+        Ok(Seen { losses: seen, weights })
+    }
+}
+
+/// Multiplies the gradients of the share `kept` of all parameters that matters most by `kept`, and zeroes the others.
+/// Layers are pairs of gradients and parameters.
+fn silence(layers: &mut [(Vec<f32>, Vec<f32>)], kept: f64) {
+    let matters = |(g, theta): (&f32, &f32)| (g * theta).abs();
+    let mut all: Vec<f32> =
+        layers.iter().flat_map(|(g, theta)| g.iter().zip(theta).map(matters)).collect();
+    if all.is_empty() {
+        return;
+    }
+    let learning = ((kept * all.len() as f64) as usize).clamp(1, all.len());
+    let place = all.len() - learning;
+    let (_, &mut least, _) = all.select_nth_unstable_by(place, f32::total_cmp);
+    for (gradients, parameters) in layers {
+        for (g, theta) in gradients.iter_mut().zip(parameters.iter()) {
+            *g = if matters((g, theta)) >= least { *g * kept as f32 } else { 0.0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_important_gradients_are_zero_and_the_others_shrink() {
+        // |g · θ|: 0.5, 0.02, 0.3 and 0.04, 1, 0.03; the three largest are 1, 0.5 and 0.3.
+        let mut layers = [
+            (vec![1.0, -0.1, 0.1], vec![-0.5, 0.2, 3.0]),
+            (vec![2.0, 0.5, -3.0], vec![0.02, 2.0, 0.01]),
+        ];
+        silence(&mut layers, 0.5);
+        assert_eq!(layers[0].0, [0.5, 0.0, 0.05]);
+        assert_eq!(layers[1].0, [0.0, 0.25, 0.0]);
+    }
+
+    #[test]
+    fn at_least_one_parameter_learns_and_nothing_is_nothing() {
+        let mut layers = [(vec![1.0, 2.0], vec![1.0, 1.0])];
+        silence(&mut layers, 0.1);
+        assert_eq!(layers[0].0, [0.0, 0.2]);
+        silence(&mut [], 0.1);
+        assert!(Cdr::new(1.0).is_err() && Cdr::new(-0.1).is_err() && Cdr::new(f64::NAN).is_err());
+    }
+}
