@@ -360,7 +360,13 @@ mod tests {
     fn images(human: bool) -> Loaded {
         let part = || {
             let labels: Vec<u32> = (0..600).map(|at| at % 10).collect();
-            let pixels = Pixels::Bytes((0..600 * 300).map(|at| (at % 251) as u8).collect());
+            // The first two values tell the image.
+            let pixel = |at: usize| match (at / 300, at % 300) {
+                (image, 0) => image / 250,
+                (image, 1) => image % 250,
+                _ => at % 251,
+            };
+            let pixels = Pixels::Bytes((0..600 * 300).map(|at| pixel(at) as u8).collect());
             Arc::new(Images { pixels, labels, shape: [10, 10, 3] })
         };
         let wrong = (0..600).map(|at| if at % 2 == 0 { (at + 1) % 10 } else { at % 10 }).collect();
@@ -420,14 +426,10 @@ mod tests {
         let noisy = prepared(&loaded, "table-1-cifar-10", "random-label", "standard");
         let mut maps = std::collections::BTreeMap::new();
         let mut changed = 0;
-        // A pixel tells the image, and so the class.
         let pixels = values(&*noisy.train);
         for row in 0..450 {
-            let first = &pixels[row * 300..row * 300 + 300];
-            let image = (0..600).find(|image| {
-                (0..300).all(|at| first[at] == f32::from(((image * 300 + at) % 251) as u8) / 255.0)
-            });
-            let class = image.unwrap() as u32 % 10;
+            let value = |at: usize| (pixels[row * 300 + at] * 255.0).round() as u32;
+            let class = (value(0) * 250 + value(1)) % 10;
             let (source, label) = (noisy.sources[row], labels(&noisy.targets)[row]);
             match noisy.noisy_sources.contains(&source) {
                 true => {
@@ -492,8 +494,7 @@ mod tests {
         let shared = prepared(&images(true), "cifar-10n", "noisy-2", "lap");
         assert_eq!(shared.train.len(), 600);
         for (source, level) in shared.noisy_sources.iter().zip([0.25, 1.0]) {
-            let rows: Vec<usize> =
-                (0..600).filter(|&row| shared.sources[row] == *source).collect();
+            let rows: Vec<usize> = (0..600).filter(|&row| shared.sources[row] == *source).collect();
             assert_eq!(rows.len(), 60);
             assert!(level > 0.0);
         }
@@ -508,8 +509,7 @@ mod tests {
         assert_ne!(toy.targets, sweep.targets);
         let clean = two_moons(0, 0).unwrap().0;
         for (source, level) in sweep.noisy_sources.iter().zip([0.025, 0.05, 0.25, 1.0]) {
-            let rows: Vec<usize> =
-                (0..8000).filter(|&row| sweep.sources[row] == *source).collect();
+            let rows: Vec<usize> = (0..8000).filter(|&row| sweep.sources[row] == *source).collect();
             let wrong = rows.iter().filter(|&&r| labels(&sweep.targets)[r] != clean.labels[r]);
             assert_eq!(wrong.count(), (rows.len() as f64 * level) as usize);
         }
