@@ -308,8 +308,8 @@ fn prepare_houses(houses: &Houses, plan: &Plan, seed: u64) -> Result<Prepared, P
     })
 }
 
-/// The paper's moons with the paper's flips in the first run, unless flips are drawn anew on the same points; fresh
-/// moons in later runs.
+/// The paper's moons with the paper's flips in the first run, fresh moons in later ones; or, where all runs have the
+/// same data, the paper's moons with flips drawn anew.
 fn prepare_moons(plan: &Plan, cell: &Cell, seed: u64) -> Result<Prepared, PaperError> {
     let run = if plan.same_data { 0 } else { cell.run };
     let (mut train, test) = two_moons(run, seed)?;
@@ -319,9 +319,12 @@ fn prepare_moons(plan: &Plan, cell: &Cell, seed: u64) -> Result<Prepared, PaperE
         |points| Matrix::new(points, 2).map_err(|error| PaperError::Usage(error.to_string()));
     let mut made = Made::new(plan, seed, train.labels, 2)?;
     made.sources = train.sources;
+    if !plan.same_data {
+        // The paper's noisy sources in the order of their levels, in every run.
+        made.noisy = vec![2, 0, 1, 3];
+    }
     match train.flipped.filter(|_| !plan.same_data) {
-        // In the order of their levels.
-        Some(flipped) => (made.labels, made.noisy) = (flipped, vec![2, 0, 1, 3]),
+        Some(flipped) => made.labels = flipped,
         None => made.change_labels()?,
     }
     let (rows, test_rows) = (matrix(train.points)?, matrix(test.points)?);

@@ -321,6 +321,11 @@ impl Observer for Tester<'_> {
         match outputs {
             Ok(outputs) => {
                 for (name, value) in measure(&outputs, &self.prepared.test_targets, &self.recalls) {
+                    if !value.is_finite() {
+                        let epoch = epoch.epoch + 1;
+                        self.failure = Some(format!("{name} is not finite after epoch {epoch}"));
+                        return;
+                    }
                     self.record.series.entry(name).or_default().push(value);
                 }
             }
