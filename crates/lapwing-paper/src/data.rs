@@ -15,6 +15,8 @@ mod moons;
 mod pickle;
 mod zip;
 
+use std::sync::Arc;
+
 use lapwing_noise::Draws;
 use serde::{Deserialize, Serialize};
 
@@ -51,9 +53,9 @@ pub enum Loaded {
     /// Images to train on and to test on.
     Images {
         /// To train on.
-        train: Images,
+        train: Arc<Images>,
         /// To test on.
-        test: Images,
+        test: Arc<Images>,
         /// Number of classes.
         classes: u32,
         /// The labels people gave, where they are known.
@@ -75,7 +77,10 @@ pub enum Loaded {
 impl DataSet {
     /// Reads it.
     pub fn load(self, data: &DataDir) -> Result<Loaded, PaperError> {
-        let images = |(train, test), classes, human| Loaded::Images { train, test, classes, human };
+        let images = |(train, test), classes, human| {
+            let (train, test) = (Arc::new(train), Arc::new(test));
+            Loaded::Images { train, test, classes, human }
+        };
         Ok(match self {
             Self::Cifar10 => images(cifar::cifar_10(data)?, 10, None),
             Self::Cifar100 => images(cifar::cifar_100(data)?, 100, None),

@@ -2,8 +2,8 @@
 
 use lapwing_core::{LapConfig, Ties};
 use lapwing_noise::NoiseKind;
-use serde::Deserialize;
 use serde::de::Error as _;
+use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use crate::data::DataSet;
@@ -127,7 +127,7 @@ pub enum FigureKind {
 }
 
 /// How samples get their sources.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Sources {
     /// The way.
@@ -146,7 +146,7 @@ pub struct Sources {
 }
 
 /// How samples get their sources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
     /// Chunks of consecutive samples, dealt to the sources in turn.
@@ -160,7 +160,7 @@ pub enum Layout {
 }
 
 /// A network.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Model {
     /// Which.
@@ -177,7 +177,7 @@ pub struct Model {
 }
 
 /// The networks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ModelKind {
     /// Linear layers with rectifiers.
@@ -192,7 +192,7 @@ pub enum ModelKind {
 }
 
 /// How a network is trained.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Training {
     /// The optimiser.
@@ -212,7 +212,7 @@ pub struct Training {
 }
 
 /// The optimisers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OptimiserKind {
     /// Stochastic gradient descent.
@@ -335,6 +335,13 @@ pub struct MethodRecipe {
     /// Of CDR: conditions in which it is told that there is none.
     #[serde(default)]
     pub noise_rate_zero: Vec<String>,
+    /// Of Co-teaching: whether the loss is divided by the number of samples once more.
+    #[serde(default)]
+    pub divide_twice: bool,
+    /// Of ARFL: how far the loss of a client may lie above the others' before it is dropped.
+    pub tolerance: Option<f64>,
+    /// Of ARFL: optimisers that the clients share.
+    pub workers: Option<usize>,
     /// Of IDPA: the first share of confusion.
     pub first: Option<f64>,
     /// Of IDPA: the rate at which it moves.
@@ -362,7 +369,7 @@ pub enum MethodKind {
 }
 
 /// The forms of batch label noise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatchLabels {
     /// Drawn anew for every batch.
