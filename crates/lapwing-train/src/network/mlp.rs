@@ -232,5 +232,6 @@ mod tests {
         };
         assert_eq!(count(784, &[16, 16], 10), 13_002);
         assert_eq!(count(8, &[32, 32, 32], 1), 2_433);
+        assert_eq!(count(2, &[200, 200], 2), 41_202);
     }
 }

@@ -5,6 +5,8 @@ mod difficult_cnn;
 mod layers;
 mod mlp;
 mod resnet20;
+#[cfg(test)]
+mod tests;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
