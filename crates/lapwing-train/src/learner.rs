@@ -65,7 +65,7 @@ impl<'a> Learner<'a> {
         device: &Device,
     ) -> Result<Self, TrainError> {
         let network = config.architecture.init(config.seed, number, device)?;
-        let optimiser = Optimiser::new(config.optimiser, &network, &device.clone().inner());
+        let optimiser = Optimiser::new(config.optimiser, &network);
         Ok(Self {
             data,
             task: Task::of(data.targets, data.train),

@@ -1,6 +1,5 @@
 //! Losses that keep one number per sample, which is what a method weighs.
 
-use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
@@ -41,8 +40,7 @@ impl BatchTargets {
 
 /// Cross-entropy of each row of `logits` `[batch, classes]`.
 pub fn cross_entropy(logits: Tensor<2>, labels: Tensor<1, Int>) -> Tensor<1> {
-    let [batch] = labels.dims();
-    log_softmax(logits, 1).gather(1, labels.reshape([batch, 1])).reshape([batch]).neg()
+    lapwing_ops::cross_entropy(logits, labels)
 }
 
 /// Squared error of each prediction.

@@ -1,6 +1,7 @@
 //! SGD and Adam with PyTorch's arithmetic, and state that is saved and restored exactly.
 
 use burn::tensor::{Device, Tensor, TensorData};
+use lapwing_ops::{AdamStep, SgdStep, adam_step, sgd_step};
 use serde::{Deserialize, Serialize};
 
 use crate::network::Network;
@@ -50,19 +51,21 @@ pub(crate) struct Optimiser {
     config: OptimiserConfig,
     /// Steps done.
     steps: u64,
-    /// `moments[0]`: momentum or first moment; `moments[1]`: second moment (Adam alone).
-    moments: Vec<Vec<Tensor<1>>>,
+    /// `moments[0]`: momentum or first moment; `moments[1]`: second moment (Adam alone). None is zero.
+    moments: Vec<Vec<Option<Tensor<1>>>>,
+    /// Numbers of each parameter.
+    sizes: Vec<usize>,
 }
 
 impl Optimiser {
-    pub(crate) fn new(config: OptimiserConfig, network: &Network, device: &Device) -> Self {
+    pub(crate) fn new(config: OptimiserConfig, network: &Network) -> Self {
         let kinds = match config {
             OptimiserConfig::Sgd { .. } => 1,
             OptimiserConfig::Adam { .. } => 2,
         };
-        let zeros = |shape: &Vec<usize>| Tensor::zeros([shape.iter().product::<usize>()], device);
-        let moments = || shapes(network).iter().map(zeros).collect();
-        Self { config, steps: 0, moments: (0..kinds).map(|_| moments()).collect() }
+        let sizes: Vec<usize> =
+            shapes(network).iter().map(|shape| shape.iter().product()).collect();
+        Self { config, steps: 0, moments: vec![vec![None; sizes.len()]; kinds], sizes }
     }
 
     /// Moves the parameters against their gradients.
@@ -73,32 +76,33 @@ impl Optimiser {
         pace: Pace,
     ) -> Network {
         self.steps += 1;
-        let step = self.steps as f64;
+        let step = self.steps;
         let mut gradients = gradients.into_iter();
-        update(network, |place, parameter| {
+        update(network, |place, theta| {
             let Some(gradient) = gradients.next() else {
-                return parameter;
+                return theta;
             };
+            // Taken out, so that nobody else holds them and the step can work in place.
+            let mut moment = |kind: usize| self.moments[kind][place].take();
             match self.config {
                 OptimiserConfig::Sgd { momentum, weight_decay } => {
-                    let gradient = decayed(gradient, &parameter, weight_decay);
-                    let moved = self.moments[0][place].clone().mul_scalar(momentum) + gradient;
-                    self.moments[0][place] = moved.clone();
-                    parameter - moved.mul_scalar(pace.rate)
+                    let step = SgdStep { rate: pace.rate, momentum, weight_decay };
+                    let (theta, velocity) = sgd_step(theta, gradient, moment(0), step);
+                    self.moments[0][place] = velocity;
+                    theta
                 }
                 OptimiserConfig::Adam { weight_decay } => {
-                    let beta = (pace.beta1, BETA.1);
-                    let gradient = decayed(gradient, &parameter, weight_decay);
-                    let mean = self.moments[0][place].clone().mul_scalar(beta.0)
-                        + gradient.clone().mul_scalar(1.0 - beta.0);
-                    let square = self.moments[1][place].clone().mul_scalar(beta.1)
-                        + gradient.square().mul_scalar(1.0 - beta.1);
-                    self.moments[0][place] = mean.clone();
-                    self.moments[1][place] = square.clone();
-                    // Bias corrections in f64 on the host; powf because a step may pass i32::MAX.
-                    let correction = (1.0 - beta.0.powf(step), (1.0 - beta.1.powf(step)).sqrt());
-                    let scale = square.sqrt().div_scalar(correction.1).add_scalar(EPSILON);
-                    parameter - (mean / scale).mul_scalar(pace.rate / correction.0)
+                    let (rate, epsilon) = (pace.rate, EPSILON);
+                    let (beta1, beta2) = (pace.beta1, BETA.1);
+                    let step = AdamStep { rate, beta1, beta2, epsilon, weight_decay, step };
+                    let zeros = || theta.zeros_like();
+                    let (first, second) = (moment(0), moment(1));
+                    let (first, second) =
+                        (first.unwrap_or_else(zeros), second.unwrap_or_else(zeros));
+                    let (theta, first, second) = adam_step(theta, gradient, first, second, step);
+                    self.moments[0][place] = Some(first);
+                    self.moments[1][place] = Some(second);
+                    theta
                 }
             }
         })
@@ -108,10 +112,12 @@ impl Optimiser {
     pub(crate) fn save(&self) -> Saved {
         let mut arrays = Vec::new();
         for (kind, moments) in self.moments.iter().enumerate() {
-            for (place, tensor) in moments.iter().enumerate() {
-                let values = host(tensor.clone());
-                let (name, shape) = (format!("{kind}.{place}"), vec![values.len()]);
-                arrays.push(Parameter { name, shape, values });
+            for (place, moment) in moments.iter().enumerate() {
+                if let Some(moment) = moment {
+                    let values = host(moment.clone());
+                    let (name, shape) = (format!("{kind}.{place}"), vec![values.len()]);
+                    arrays.push(Parameter { name, shape, values });
+                }
             }
         }
         Saved { state: self.steps.into(), arrays }
@@ -119,28 +125,21 @@ impl Optimiser {
 
     /// Replaces steps and moments by saved ones.
     pub(crate) fn load(&mut self, saved: &Saved, device: &Device) -> Result<(), ParameterError> {
-        let expected: usize = self.moments.iter().map(Vec::len).sum();
-        let (found, arrays) = (saved.arrays.len(), &saved.arrays);
-        if found != expected {
-            return Err(ParameterError::Count { found, expected });
-        }
         for (kind, moments) in self.moments.iter_mut().enumerate() {
-            for (place, tensor) in moments.iter_mut().enumerate() {
-                let shape = tensor.dims();
-                let saved = find(arrays, &format!("{kind}.{place}"), &shape)?;
-                *tensor = Tensor::from_data(TensorData::new(saved.values.clone(), shape), device);
+            for (place, moment) in moments.iter_mut().enumerate() {
+                // None before the first step, and without momentum.
+                if saved.arrays.is_empty() {
+                    *moment = None;
+                    continue;
+                }
+                let shape = [self.sizes[place]];
+                let values =
+                    find(&saved.arrays, &format!("{kind}.{place}"), &shape)?.values.clone();
+                *moment = Some(Tensor::from_data(TensorData::new(values, shape), device));
             }
         }
         self.steps = saved.state.as_u64().ok_or(ParameterError::Steps)?;
         Ok(())
-    }
-}
-
-fn decayed(gradient: Tensor<1>, parameter: &Tensor<1>, weight_decay: f64) -> Tensor<1> {
-    if weight_decay == 0.0 {
-        gradient
-    } else {
-        gradient + parameter.clone().mul_scalar(weight_decay)
     }
 }
 
@@ -182,7 +181,7 @@ mod tests {
     fn after(config: OptimiserConfig, count: u64) -> Vec<f32> {
         let device = Device::flex().autodiff();
         let mut network = line(&device);
-        let mut optimiser = Optimiser::new(config, &network, &device.clone().inner());
+        let mut optimiser = Optimiser::new(config, &network);
         steps(&mut network, &mut optimiser, count, &device)
     }
 
@@ -225,13 +224,13 @@ mod tests {
             let device = Device::flex().autodiff();
             let plain = device.clone().inner();
             let mut network = line(&device);
-            let mut optimiser = Optimiser::new(config, &network, &plain);
+            let mut optimiser = Optimiser::new(config, &network);
             steps(&mut network, &mut optimiser, 5, &device);
             let (saved, parameters) = (optimiser.save(), read(&network));
             let expected = steps(&mut network, &mut optimiser, 5, &device);
 
             let mut again = write(line(&device), &parameters).unwrap();
-            let mut restored = Optimiser::new(config, &again, &plain);
+            let mut restored = Optimiser::new(config, &again);
             restored.load(&saved, &plain).unwrap();
             assert_eq!(steps(&mut again, &mut restored, 5, &device), expected);
             let cut = Saved { arrays: saved.arrays[1..].to_vec(), ..saved };

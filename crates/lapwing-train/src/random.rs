@@ -45,6 +45,13 @@ impl Stream {
         (self.0.next_u32() >> 8) as f32 / (1 << 24) as f32
     }
 
+    /// Normal with mean 0 and variance 1, by Box and Muller; the same on every machine.
+    pub(crate) fn normal(&mut self) -> f32 {
+        let mut unit = || (f64::from(self.0.next_u32()) + 1.0) / (1u64 << 32) as f64;
+        let radius = (-2.0 * libm::log(unit())).sqrt();
+        (radius * libm::cos(2.0 * std::f64::consts::PI * unit())) as f32
+    }
+
     /// Uniform in [0, bound) without bias (multiply, and draw again in the uneven part).
     fn below(&mut self, bound: u32) -> u32 {
         let reject = bound.wrapping_neg() % bound;

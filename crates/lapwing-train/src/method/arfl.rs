@@ -73,7 +73,7 @@ impl Arfl {
             })
             .collect();
         let device = learner.device.clone().inner();
-        let optimiser = |_| Optimiser::new(config.optimiser, &learner.network, &device);
+        let optimiser = |_| Optimiser::new(config.optimiser, &learner.network);
         let optimisers = (0..workers.min(clients.len())).map(optimiser).collect();
         Ok(Self { tolerance, clients, optimisers, round: Round::default(), device })
     }

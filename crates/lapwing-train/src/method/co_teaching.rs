@@ -34,7 +34,7 @@ impl<'a> CoTeaching<'a> {
     }
 
     /// Rows of a batch that are kept in an epoch.
-    fn kept(&self, epoch: usize, rows: usize) -> usize {
+    pub(super) fn kept(&self, epoch: usize, rows: usize) -> usize {
         let rate = if epoch + 1 < self.ramp_epochs {
             epoch as f64 * (self.forget_rate / (self.ramp_epochs - 1) as f64)
         } else {
@@ -43,7 +43,7 @@ impl<'a> CoTeaching<'a> {
         (((1.0 - rate) * rows as f64) as usize).max(1)
     }
 
-    fn pace(&self, batch: &Batch) -> Pace {
+    pub(super) fn pace(&self, batch: &Batch) -> Pace {
         match self.decay {
             Some((from, end)) if batch.epoch >= from => {
                 let left = end.saturating_sub(batch.epoch) as f64 / (end - from) as f64;

@@ -11,6 +11,8 @@ mod judged;
 mod label_smoothing;
 mod lap;
 mod standard;
+#[cfg(test)]
+mod tests;
 
 use lapwing_core::{Lap, LapConfig, LapError};
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,11 @@
 //! The multilayer perceptron: linear layers with rectifiers between them.
 
 use burn::module::Module;
-use burn::tensor::activation::{relu, softmax};
+use burn::tensor::activation::softmax;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::layers::{Linear, drop_out};
+use super::layers::{Draw, Linear, drop_out};
 use super::{ArchitectureError, Training};
 use crate::model::ModelError;
 use crate::parameters::{Parameter, ParameterError, find};
@@ -78,7 +78,8 @@ impl MlpConfig {
     }
 
     pub(crate) fn init(&self, stream: &mut Stream, device: &Device) -> Mlp {
-        let layer = |pair: &[usize]| Linear::init(pair[0], pair[1], stream, device);
+        let layer =
+            |pair: &[usize]| Linear::init([pair[0], pair[1]], Draw::Uniform, stream, device);
         Mlp {
             layers: self.sizes().windows(2).map(layer).collect(),
             dropout: self.dropout,
@@ -111,14 +112,11 @@ impl Mlp {
             let bend = x.clone().div_scalar(clip).square().add_scalar(1.0).sqrt();
             x = x / bend;
         }
-        for (depth, layer) in self.layers.iter().enumerate() {
-            x = layer.forward(x);
-            if depth + 1 < self.layers.len() {
-                x = relu(x);
-                if let Some(training) = training.as_deref_mut() {
-                    x = drop_out(x, self.dropout, &mut training.masks);
-                }
+        if let Some((last, hidden)) = self.layers.split_last() {
+            for layer in hidden {
+                x = drop_out(layer.relu(x), self.dropout, training.as_deref_mut());
             }
+            x = last.forward(x);
         }
         if self.softmax { softmax(x, 1) } else { x }
     }
@@ -234,5 +232,6 @@ mod tests {
         };
         assert_eq!(count(784, &[16, 16], 10), 13_002);
         assert_eq!(count(8, &[32, 32, 32], 1), 2_433);
+        assert_eq!(count(2, &[200, 200], 2), 41_202);
     }
 }

@@ -1,7 +1,12 @@
 //! Networks: what they are made of (saved with the model) and how they compute.
 
+mod conv3net;
+mod difficult_cnn;
 mod layers;
 mod mlp;
+mod resnet20;
+#[cfg(test)]
+mod tests;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -62,9 +67,6 @@ pub enum ArchitectureError {
     /// No output, or too many.
     #[error("a network for images of {0} outputs cannot be built: expected 1 to 65,536")]
     Outputs(usize),
-    /// Not there yet.
-    #[error("networks for images are not part of this version")]
-    Images,
 }
 
 impl Architecture {
@@ -126,10 +128,19 @@ impl Architecture {
     ) -> Result<Network, ArchitectureError> {
         self.limits()?;
         let mut stream = Stream::numbered(seed, number, Purpose::Parameters, 0);
-        match self {
-            Architecture::Mlp(config) => Ok(Network::Mlp(config.init(&mut stream, device))),
-            _ => Err(ArchitectureError::Images),
-        }
+        let stream = &mut stream;
+        Ok(match self {
+            Architecture::Mlp(config) => Network::Mlp(config.init(stream, device)),
+            Architecture::Conv3Net { outputs } => {
+                Network::Conv3Net(conv3net::Conv3Net::init(*outputs, stream, device))
+            }
+            Architecture::ResNet20 { outputs } => {
+                Network::ResNet20(resnet20::ResNet20::init(*outputs, stream, device))
+            }
+            Architecture::DifficultCnn { outputs } => {
+                Network::DifficultCnn(difficult_cnn::DifficultCnn::init(*outputs, stream, device))
+            }
+        })
     }
 }
 
@@ -137,6 +148,9 @@ impl Architecture {
 #[derive(Module, Debug)]
 pub(crate) enum Network {
     Mlp(mlp::Mlp),
+    Conv3Net(conv3net::Conv3Net),
+    ResNet20(resnet20::ResNet20),
+    DifficultCnn(difficult_cnn::DifficultCnn),
 }
 
 /// What a network needs and leaves behind when it trains.
@@ -167,14 +181,16 @@ impl Network {
     ) -> Tensor<2> {
         match self {
             Network::Mlp(mlp) => mlp.forward(features, training),
+            Network::Conv3Net(net) => net.forward(features),
+            Network::ResNet20(net) => net.forward(features, training),
+            Network::DifficultCnn(net) => net.forward(features, training),
         }
     }
 
     /// Takes the statistics of a batch into the running ones.
     pub(crate) fn absorb(&mut self, statistics: Vec<layers::Statistics>) {
-        let _ = statistics;
-        match self {
-            Network::Mlp(_) => {}
+        if let Network::ResNet20(net) = self {
+            net.absorb(statistics);
         }
     }
 }

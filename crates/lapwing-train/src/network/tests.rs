@@ -1,0 +1,271 @@
+//! Networks for images beside PyTorch's, with parameters and images from sines; parameter counts; first parameters.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
+
+use super::*;
+use crate::loss::cross_entropy;
+use crate::parameters::{count, gradients, host, read, shapes, write};
+
+// The numbers below were printed by:
+//
+// import numpy as np, torch, torch.nn as nn, torch.nn.functional as F
+// torch.set_num_threads(1)
+// def numbers(p, shape, fan=None, one=False):
+//     n = int(np.prod(shape)); i = np.arange(n, dtype=np.float64)
+//     s = np.sin(0.7 * i + p)
+//     v = s * 2 / np.sqrt(fan) if fan else (1.0 if one else 0.0) + 0.1 * s
+//     return torch.tensor(v.astype(np.float32)).reshape(shape)
+// class P:
+//     def __init__(s): s.p = -1
+//     def conv(s, i, o): s.p += 1; return numbers(s.p, (3,3,i,o), 9*i).permute(3,2,0,1).contiguous()
+//     def lin(s, i, o, chw=None):
+//         s.p += 1; w = numbers(s.p, (i,o), i)
+//         if chw: c,h,wd = chw; w = w.reshape(h,wd,c,o).permute(2,0,1,3).reshape(i,o)
+//         return w.t().contiguous()
+//     def vec(s, n, one=False): s.p += 1; return numbers(s.p, (n,), None, one)
+// def image(n, side, c):
+//     i = np.arange(n*side*side*c, dtype=np.float64)
+//     x = (0.5 + 0.5*np.sin(0.11*i + 0.0007*i*i % 6.0)).astype(np.float32).reshape(n, side, side, c)
+//     return torch.tensor(x).permute(0,3,1,2).contiguous()
+// def show(name, t): print(name, [float(f"{v:.8g}") for v in t.detach().flatten().tolist()])
+// # Conv3Net
+// P0 = P(); x = image(2, 32, 3)
+// w1,b1 = P0.conv(3,32).requires_grad_(), P0.vec(32); w2,b2 = P0.conv(32,64), P0.vec(64); w3,b3 = P0.conv(64,64), P0.vec(64)
+// l1,c1 = P0.lin(1024,64,(64,4,4)).requires_grad_(), P0.vec(64); l2,c2 = P0.lin(64,10), P0.vec(10)
+// h = F.max_pool2d(F.relu(F.conv2d(x,w1,b1)),2); h = F.max_pool2d(F.relu(F.conv2d(h,w2,b2)),2); h = F.relu(F.conv2d(h,w3,b3))
+// y = F.linear(F.relu(F.linear(h.flatten(1),l1,c1)),l2,c2); show("conv3net", y)
+// F.cross_entropy(y, torch.tensor([3,7])).backward()
+// show("conv3net grad norms", torch.stack([w1.grad.norm(), l1.grad.norm()]))
+// # Difficult
+// P0 = P(); x = image(2, 28, 1)
+// w1,b1 = P0.conv(1,32), P0.vec(32); w2,b2 = P0.conv(32,64), P0.vec(64)
+// l1,c1 = P0.lin(9216,128,(64,12,12)), P0.vec(128); l2,c2 = P0.lin(128,12), P0.vec(12)
+// h = F.max_pool2d(F.relu(F.conv2d(F.relu(F.conv2d(x,w1,b1)),w2,b2)),2)
+// show("difficult", F.linear(F.relu(F.linear(h.flatten(1),l1,c1)),l2,c2))
+// # ResNet
+// class NC(nn.Module):
+//     def __init__(s, P0, i, o, stride):
+//         super().__init__(); s.w = nn.Parameter(P0.conv(i,o)); s.stride = stride
+//         s.n = nn.BatchNorm2d(o); s.n.weight.data = P0.vec(o, True); s.n.bias.data = P0.vec(o)
+//         s.n.running_mean.copy_(P0.vec(o)); s.n.running_var.copy_(P0.vec(o, True))
+//     def forward(s, x): return s.n(F.conv2d(x, s.w, stride=s.stride, padding=1))
+// class R(nn.Module):
+//     def __init__(s):
+//         super().__init__(); P0 = P(); s.stem = NC(P0, 3, 16, 1); s.b = nn.ModuleList(); before = 16
+//         for c in (16, 32, 64):
+//             for _ in range(3):
+//                 st = 1 if before == c else 2
+//                 s.b.append(nn.ModuleList([NC(P0, before, c, st), NC(P0, c, c, 1)])); before = c
+//         s.l = nn.Linear(64, 10); s.l.weight.data = P0.lin(64, 10); s.l.bias.data = P0.vec(10)
+//     def forward(s, x):
+//         x = F.relu(s.stem(x))
+//         for a, b in s.b:
+//             sc = x
+//             if a.stride == 2:
+//                 p = x.shape[1] // 2; sc = F.pad(x[:, :, ::2, ::2], (0,0,0,0,p,p))
+//             x = F.relu(b(F.relu(a(x))) + sc)
+//         return s.l(F.avg_pool2d(x, 8).flatten(1))
+// r = R(); x = image(2, 32, 3); r.train(); y = r(x); show("resnet train", y)
+// F.cross_entropy(y, torch.tensor([3,7])).backward()
+// show("resnet grad norms", torch.stack([r.stem.w.grad.norm(), r.b[3][0].w.grad.norm(), r.b[8][1].n.weight.grad.norm(), r.l.weight.grad.norm()]))
+// show("stem mean", r.stem.n.running_mean[:4]); show("last var", r.b[8][1].n.running_var[:4])
+// r.eval(); show("resnet eval", r(x))
+
+/// The script's parameters: sines of the place of the array and of the number in it.
+fn fixed(architecture: &Architecture) -> Network {
+    let network = architecture.init(0, 0, &Device::flex().autodiff()).unwrap();
+    let mut parameters = read(&network);
+    for (place, array) in parameters.iter_mut().enumerate() {
+        let inputs: usize = array.shape[..array.shape.len() - 1].iter().product();
+        let ones = array.name.ends_with("gamma") || array.name.ends_with("variance");
+        for (i, value) in array.values.iter_mut().enumerate() {
+            let sine = (0.7 * i as f64 + place as f64).sin();
+            *value = match array.shape.len() {
+                1 => f64::from(u8::from(ones)) + 0.1 * sine,
+                _ => sine * 2.0 / (inputs as f64).sqrt(),
+            } as f32;
+        }
+    }
+    write(network, &parameters).unwrap()
+}
+
+/// The script's images.
+fn pictures(rows: usize, width: usize) -> Tensor<2> {
+    let pixel = |i: usize| {
+        let i = i as f64;
+        (0.5 + 0.5 * (0.11 * i + 0.0007 * i * i % 6.0).sin()) as f32
+    };
+    let pixels = (0..rows * width).map(pixel).collect::<Vec<_>>();
+    Tensor::from_data(TensorData::new(pixels, [rows, width]), &Device::flex().autodiff())
+}
+
+fn close(what: &str, ours: &[f32], theirs: &[f64], tolerance: f64) {
+    assert_eq!(ours.len(), theirs.len(), "{what}");
+    for (a, b) in ours.iter().zip(theirs) {
+        let far = (f64::from(*a) - b).abs();
+        assert!(far < tolerance * (1.0 + b.abs()), "{what}: {a} against {b}");
+    }
+}
+
+fn norm(gradient: &Tensor<1>) -> f32 {
+    host(gradient.clone()).iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt() as f32
+}
+
+/// Gradients of the mean cross-entropy of two images of classes 3 and 7.
+fn learnt(network: &Network, outputs: Tensor<2>) -> Vec<Tensor<1>> {
+    let labels = Tensor::from_data([3, 7], &outputs.device());
+    gradients(network, &mut cross_entropy(outputs, labels).mean().backward())
+}
+
+#[test]
+fn conv3net_is_pytorchs() {
+    let network = fixed(&Architecture::Conv3Net { outputs: 10 });
+    let outputs = network.forward(pictures(2, 3072), None);
+    let theirs = [
+        -0.0898404, -0.4600015, -0.6138167, -0.4789443, -0.1188169, 0.2971919, 0.5734267,
+        0.5799700, 0.3137443, -0.1000402, -0.0459114, -0.3464658, -0.4840719, -0.3940115,
+        -0.1186413, 0.2125278, 0.4437417, 0.4662570, 0.2694843, -0.0540311,
+    ];
+    close("outputs", &host(outputs.clone().inner()), &theirs, 2e-5);
+    let gradients = learnt(&network, outputs);
+    let norms = [norm(&gradients[0]), norm(&gradients[6])];
+    close("gradients", &norms, &[1.5524285, 3.3313468], 1e-4);
+}
+
+#[test]
+fn the_difficult_cnn_is_pytorchs() {
+    let network = fixed(&Architecture::DifficultCnn { outputs: 12 });
+    let outputs = network.forward(pictures(2, 784), None);
+    let theirs = [
+        0.0638026, 0.0962537, 0.0834351, 0.0313757, -0.0354402, -0.0855880, -0.0954824, -0.0604700,
+        0.0029824, 0.0650322, 0.0964963, 0.0825767, 0.0748830, 0.1068088, 0.0885007, 0.0285694,
+        -0.0447985, -0.0970970, -0.1037293, -0.0615760, 0.0095374, 0.0761652, 0.1069714, 0.0874672,
+    ];
+    close("outputs", &host(outputs.inner()), &theirs, 2e-5);
+}
+
+#[test]
+fn resnet20_is_pytorchs_in_training_and_in_evaluation() {
+    let mut network = fixed(&Architecture::ResNet20 { outputs: 10 });
+    let mut training = Training::new(Stream::new(0, Purpose::Dropout, 0));
+    let outputs = network.forward(pictures(2, 3072), Some(&mut training));
+    let theirs = [
+        -0.4827047, -0.1898366, 0.1923145, 0.4840172, 0.5480789, 0.3543707, -0.0060037, -0.3635545,
+        -0.5501199, -0.4779555, 1.5923558, 2.2428980, 1.8385698, 0.5695338, -0.9673631, -2.0492938,
+        -2.1674097, -1.2661591, 0.2305863, 1.6188831,
+    ];
+    close("outputs in training", &host(outputs.clone().inner()), &theirs, 5e-4);
+    let found = learnt(&network, outputs);
+    let place = |wanted: &str| {
+        let learnt = |name: &str| !name.ends_with("mean") && !name.ends_with("variance");
+        let names = read(&network).into_iter().map(|p| p.name).filter(|name| learnt(name));
+        names.enumerate().find(|(_, name)| name == wanted).unwrap().0
+    };
+    let norms =
+        ["stem.weight", "blocks.3.conv1.weight", "blocks.8.conv2.norm.gamma", "linear.weight"]
+            .map(|name| norm(&found[place(name)]));
+    close("gradients", &norms, &[337.5939300, 368.6838100, 0.3119492, 7.8564444], 2e-3);
+
+    network.absorb(training.statistics);
+    let kept = |name: &str| {
+        let parameters = read(&network);
+        parameters.iter().find(|p| p.name == name).unwrap().values[..4].to_vec()
+    };
+    close("mean", &kept("stem.norm.mean"), &[0.0049064, -0.0563084, -0.0910404, -0.0829547], 1e-5);
+    close(
+        "variance",
+        &kept("blocks.8.conv2.norm.variance"),
+        &[0.9210301, 0.9754936, 1.0189295, 1.0302758],
+        1e-4,
+    );
+    let outputs = network.valid().forward(pictures(2, 3072).inner(), None);
+    let theirs = [
+        0.2804605, 0.7364770, 0.8461167, 0.5578146, 0.0071635, -0.5468566, -0.8436816, -0.7437100,
+        -0.2939599, 0.2940441, 0.5295068, 0.7520449, 0.6208844, 0.1977124, -0.3184469, -0.6848357,
+        -0.7291355, -0.4305115, 0.0705887, 0.5384900,
+    ];
+    close("outputs in evaluation", &host(outputs), &theirs, 1e-4);
+}
+
+#[test]
+fn parameters_are_counted_as_in_the_paper() {
+    assert_eq!(Architecture::Conv3Net { outputs: 10 }.parameters(), 122_570);
+    assert_eq!(Architecture::ResNet20 { outputs: 10 }.parameters(), 269_722);
+    assert_eq!(Architecture::ResNet20 { outputs: 100 }.parameters(), 275_572);
+    assert_eq!(Architecture::DifficultCnn { outputs: 12 }.parameters(), 1_200_140);
+    assert_eq!(Architecture::ResNet20 { outputs: 0 }.parameters(), 0);
+    assert!(Architecture::ResNet20 { outputs: 1 << 20 }.check(&[]).is_err());
+}
+
+#[test]
+fn running_statistics_are_kept_but_not_learnt() {
+    let network = fixed(&Architecture::ResNet20 { outputs: 10 });
+    let kept: usize = read(&network).iter().map(|p| p.values.len()).sum();
+    // A mean and a variance for each of the channels of 19 normalisations.
+    let channels = 16 + 6 * (16 + 32 + 64);
+    assert_eq!(kept - count(&network), 2 * channels);
+    assert_eq!(read(&network).len() - shapes(&network).len(), 2 * 19);
+}
+
+/// Mean, standard deviation and largest size of numbers.
+fn spread(values: &[f32]) -> (f64, f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / n;
+    let variance = values.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / n;
+    let largest = values.iter().map(|v| f64::from(v.abs())).fold(0.0, f64::max);
+    (mean, variance.sqrt(), largest)
+}
+
+#[test]
+fn first_parameters_are_drawn_as_pytorch_draws_them() {
+    let device = Device::flex();
+    let arrays = read(&Architecture::Conv3Net { outputs: 10 }.init(1, 0, &device).unwrap());
+    for array in &arrays {
+        // A bias is drawn like its weight, from the numbers that come in.
+        let of = format!("{}.weight", array.name.split('.').next().unwrap());
+        let shape = &arrays.iter().find(|p| p.name == of).unwrap().shape;
+        let bound = 1.0 / (shape[..shape.len() - 1].iter().product::<usize>() as f64).sqrt();
+        let (mean, std, largest) = spread(&array.values);
+        let n = array.values.len() as f64;
+        let expected = bound / 3.0f64.sqrt();
+        assert!(mean.abs() < 5.0 * expected / n.sqrt(), "{}: {mean}", array.name);
+        assert!((std / expected - 1.0).abs() < 3.0 / n.sqrt(), "{}: {std}", array.name);
+        assert!(largest <= bound && (n < 100.0 || largest > 0.95 * bound), "{}", array.name);
+    }
+    let arrays = read(&Architecture::ResNet20 { outputs: 10 }.init(1, 0, &device).unwrap());
+    for array in &arrays {
+        let (mean, std, largest) = spread(&array.values);
+        let n = array.values.len() as f64;
+        match array.name.rsplit('.').next().unwrap() {
+            "weight" => {
+                let inputs: usize = array.shape[..array.shape.len() - 1].iter().product();
+                let expected = (2.0 / inputs as f64).sqrt();
+                assert!(mean.abs() < 5.0 * expected / n.sqrt(), "{}: {mean}", array.name);
+                assert!((std / expected - 1.0).abs() < 4.0 / n.sqrt(), "{}: {std}", array.name);
+                assert!(largest < 6.0 * expected, "{}", array.name);
+            }
+            "gamma" | "variance" => assert!(array.values.iter().all(|v| *v == 1.0)),
+            "bias" => assert!(largest <= 1.0 / 8.0 && largest > 0.0),
+            _ => assert!(array.values.iter().all(|v| *v == 0.0)),
+        }
+    }
+}
+
+#[test]
+fn dropout_of_channels_zeroes_whole_channels() {
+    let x = Tensor::<4>::ones([8, 2, 2, 64], &Device::flex());
+    let mut training = Training::new(Stream::new(0, Purpose::Dropout, 0));
+    let found = host(layers::drop_channels(x, 0.25, Some(&mut training)));
+    let mut dropped = 0;
+    for image in found.chunks_exact(4 * 64) {
+        for channel in 0..64 {
+            let pixels: Vec<f32> = (0..4).map(|pixel| image[pixel * 64 + channel]).collect();
+            assert!(pixels.iter().all(|p| *p == pixels[0]));
+            assert!(pixels[0] == 0.0 || (pixels[0] - 4.0 / 3.0).abs() < 1e-6);
+            dropped += usize::from(pixels[0] == 0.0);
+        }
+    }
+    // Of 512 with probability a quarter: mean 128, standard deviation 9.8.
+    assert!((80..=176).contains(&dropped), "{dropped}");
+}
