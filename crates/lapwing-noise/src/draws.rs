@@ -19,15 +19,21 @@ pub(crate) enum Purpose {
     ExactFlip = 11,
     UniformTarget = 12,
     HumanLabels = 13,
+    Free = 14,
 }
 
 /// A seeded stream with the few draws that noise needs.
 ///
 /// The draws are written out here, not taken from a general library, because saved files and results depend on them.
 #[derive(Clone, Debug)]
-pub(crate) struct Draws(ChaCha8Rng);
+pub struct Draws(ChaCha8Rng);
 
 impl Draws {
+    /// A stream that no kind of noise uses, for what an experiment draws beside its noise.
+    pub fn free(seed: u64, index: u64) -> Self {
+        Self::new(seed, Purpose::Free, index)
+    }
+
     /// The stream of one sample, step or chunk.
     pub(crate) fn new(seed: u64, purpose: Purpose, index: u64) -> Self {
         Self::of_source(seed, purpose, 0, index)
@@ -45,12 +51,12 @@ impl Draws {
     }
 
     /// Uniform in [0, 1), a multiple of 2⁻⁵³.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Uniform in [0, bound) without bias (multiply, and draw again in the uneven part); 0 where `bound` is 0.
-    pub(crate) fn below(&mut self, bound: u32) -> u32 {
+    pub fn below(&mut self, bound: u32) -> u32 {
         if bound < 2 {
             return 0;
         }
@@ -64,14 +70,14 @@ impl Draws {
     }
 
     /// Fisher–Yates. Slices of more than 2³² items are beyond anything this crate is given.
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u32 + 1) as usize);
         }
     }
 
     /// Two independent numbers of the standard normal distribution (Box and Muller), the same on every machine.
-    pub(crate) fn two_normals(&mut self) -> (f64, f64) {
+    pub fn two_normals(&mut self) -> (f64, f64) {
         // 1 − unit lies in (0, 1], where the logarithm is finite.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         let (sine, cosine) = libm::sincos(std::f64::consts::TAU * self.unit());

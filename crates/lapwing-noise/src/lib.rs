@@ -36,6 +36,7 @@ mod uniform_target;
 pub use batch_label::{BatchLabelFlip, BatchLabelShuffle};
 pub use chunk_label::{ChunkLabelFlip, ChunkLabelShuffle};
 pub use chunk_shuffle::ChunkShuffle;
+pub use draws::Draws;
 pub use error::NoiseError;
 pub use exact_flip::ExactFlip;
 pub use gaussian::{AddedNoise, Real, ReplaceWithNoise};

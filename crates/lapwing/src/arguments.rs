@@ -40,6 +40,7 @@ pub(crate) enum Command {
     Replay(crate::replay::Arguments),
     Compare(Box<crate::compare::Arguments>),
     Corrupt(crate::corrupt::Arguments),
+    Paper(crate::paper::Arguments),
     Completions(crate::completions::Arguments),
 }
 

@@ -10,6 +10,7 @@ mod evaluate;
 mod failure;
 mod output;
 mod paired;
+mod paper;
 mod predict;
 mod progress;
 mod replay;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(arguments),
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Corrupt(arguments) => corrupt::run(&arguments),
+        Command::Paper(arguments) => paper::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     failure::exit_code(done)

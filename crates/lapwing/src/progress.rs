@@ -74,6 +74,11 @@ impl Progress {
         }
     }
 
+    /// Says something beside the bar.
+    pub(crate) fn say(&self, message: &str) {
+        self.bar.suspend(|| eprintln!("{message}"));
+    }
+
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();

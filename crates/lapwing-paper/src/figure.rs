@@ -1,0 +1,287 @@
+//! The figures, drawn from records.
+
+use lapwing_core::DISCRETE_AMOUNT;
+
+use crate::axes::{Panel, marks, number, range};
+use crate::demonstration::BINS;
+use crate::picture::{Anchor, Colour, FAINT, INK, Picture};
+use crate::recipe::{FigureKind, Recipe, Rule};
+use crate::record::Record;
+use crate::table::{Statistics, five_numbers};
+
+/// Colours that can be told apart by everybody (Okabe and Ito).
+const COLOURS: [Colour; 5] =
+    [[0, 158, 115], [86, 180, 233], [0, 114, 178], [230, 159, 0], [213, 94, 0]];
+
+/// A figure with the name of its file.
+pub(crate) struct Figure {
+    pub(crate) name: String,
+    pub(crate) picture: Picture,
+}
+
+/// The figure of an experiment, if it has one and there are records for it.
+pub(crate) fn figure(recipe: &Recipe, records: &[Record]) -> Option<Figure> {
+    if records.is_empty() {
+        return None;
+    }
+    let picture = match recipe.figure? {
+        FigureKind::Weights => weights(recipe, records),
+        FigureKind::Boxes => boxes(recipe, records),
+        FigureKind::Curve => curve(recipe, records),
+        FigureKind::Histograms => histograms(recipe, records),
+    };
+    Some(Figure { name: recipe.id.clone(), picture })
+}
+
+/// A parameter of the rule that is varied, its sign, and the settings in order of its value.
+type Row<'a> = (&'static str, Vec<(f64, &'a str)>);
+
+/// The settings of an experiment by the parameter that they vary; the setting that varies none is in every row.
+fn rows(recipe: &Recipe) -> [Row<'_>; 3] {
+    let row = |sign, value: fn(&Rule) -> Option<f64>| {
+        let mut settings: Vec<(f64, &str)> = recipe
+            .conditions
+            .iter()
+            .filter_map(|condition| {
+                let Rule { history, strength, leniency, .. } = condition.lap;
+                let base = history.is_none() && strength.is_none() && leniency.is_none();
+                let value =
+                    value(&condition.lap).or_else(|| value(&recipe.lap).filter(|_| base))?;
+                Some((value, condition.id.as_str()))
+            })
+            .collect();
+        settings.sort_by(|a, b| a.0.total_cmp(&b.0));
+        (sign, settings)
+    };
+    [
+        row("δ", |rule| rule.strength),
+        row("H", |rule| rule.history.map(|history| history as f64)),
+        row("λ", |rule| rule.leniency),
+    ]
+}
+
+/// Figure 4: weight against step, a line for each source, a panel for each setting.
+fn weights(recipe: &Recipe, records: &[Record]) -> Picture {
+    let rows = rows(recipe);
+    let columns = rows.iter().map(|(_, settings)| settings.len()).max().unwrap_or(0);
+    let (wide, high) = (140.0, 105.0);
+    let mut picture =
+        Picture::new(60.0 + columns as f64 * (wide + 14.0), 3.0 * (high + 45.0) + 50.0);
+    for (line, (sign, settings)) in rows.iter().enumerate() {
+        for (column, (value, id)) in settings.iter().enumerate() {
+            let (left, top) =
+                (45.0 + column as f64 * (wide + 14.0), 25.0 + line as f64 * (high + 45.0));
+            let record = records
+                .iter()
+                .filter(|record| record.cell.condition == *id && !record.unreliability.is_empty())
+                .min_by_key(|record| record.cell.run);
+            let steps = record.map_or(1, |record| record.unreliability[0].len());
+            let panel =
+                Panel { frame: [left, top, wide, high], x: (0.0, steps as f64), y: (-0.02, 1.02) };
+            panel.frame(&mut picture, &format!("{sign} = {}", number(*value)));
+            if column == 0 {
+                panel.marks_up(&mut picture, &[0.0, 0.5, 1.0]);
+                picture.text_upwards((left - 28.0, top + high / 2.0), 9.0, "weight");
+            }
+            let ends = [0.0, steps as f64].map(|step| (step, number(step)));
+            panel.marks_across(&mut picture, &ends);
+            let Some(record) = record else { continue };
+            let Some(condition) = recipe.condition(id) else { continue };
+            let Some(method) = recipe.method(&record.cell.method) else { continue };
+            let rule = recipe.rule(condition, method);
+            for (order, &source) in by_level(record).iter().enumerate() {
+                let depression = DISCRETE_AMOUNT * rule.depression_strength;
+                let weight = |&c: &u64| rule.weighting.weight(depression * c as f64);
+                let values: Vec<(f64, f64)> = record.unreliability[source]
+                    .iter()
+                    .enumerate()
+                    .map(|(step, c)| (step as f64, weight(c)))
+                    .collect();
+                panel.line(&mut picture, &values, COLOURS[order % COLOURS.len()]);
+            }
+        }
+    }
+    let shares = ["0 %", "2.5 %", "5 %", "25 %", "100 %"].map(|share| format!("{share} flipped"));
+    let bottom = 3.0 * (high + 45.0) + 35.0;
+    legend(&mut picture, (45.0, bottom), shares.iter().map(String::as_str).zip(COLOURS));
+    picture
+}
+
+/// Sources from the cleanest to the noisiest: those that are not noisy, then the noisy ones by their level.
+fn by_level(record: &Record) -> Vec<usize> {
+    let noisy = &record.noisy_sources;
+    let clean = (0..record.unreliability.len()).filter(|&s| !noisy.contains(&(s as u32)));
+    let noisy = noisy.iter().map(|&source| source as usize);
+    clean.chain(noisy).filter(|&source| source < record.unreliability.len()).collect()
+}
+
+fn legend<'a>(
+    picture: &mut Picture,
+    (mut x, y): (f64, f64),
+    entries: impl Iterator<Item = (&'a str, Colour)>,
+) {
+    for (name, colour) in entries {
+        picture.line(vec![(x, y - 3.0), (x + 18.0, y - 3.0)], colour, 2.0);
+        picture.text((x + 22.0, y), 9.0, Anchor::Start, name);
+        x += 40.0 + 6.0 * name.chars().count() as f64;
+    }
+}
+
+/// The box plots: what the paper plots in the first row, the loss after the last epoch in the second; the paper's boxes
+/// beside ours.
+fn boxes(recipe: &Recipe, records: &[Record]) -> Picture {
+    let (wide, high) = (260.0, 170.0);
+    let mut picture = Picture::new(60.0 + 3.0 * (wide + 30.0), 2.0 * (high + 55.0) + 45.0);
+    let metrics = [
+        ("max-loss", "greatest test loss of 25 epochs"),
+        ("final-loss", "test loss after the last epoch"),
+    ];
+    for (line, (metric, title)) in metrics.into_iter().enumerate() {
+        for (column, (sign, settings)) in rows(recipe).iter().enumerate() {
+            let (left, top) =
+                (50.0 + column as f64 * (wide + 30.0), 30.0 + line as f64 * (high + 55.0));
+            let panel = Panel {
+                frame: [left, top, wide, high],
+                x: (-0.6, settings.len() as f64 - 0.4),
+                y: (0.0, 0.85),
+            };
+            panel.frame(&mut picture, title);
+            panel.marks_up(&mut picture, &marks(panel.y, 5));
+            let names: Vec<(f64, String)> = settings
+                .iter()
+                .enumerate()
+                .map(|(at, (value, _))| (at as f64, number(*value)))
+                .collect();
+            panel.marks_across(&mut picture, &names);
+            picture.text((left + wide / 2.0, top + high + 26.0), 10.0, Anchor::Middle, *sign);
+            for (at, (_, id)) in settings.iter().enumerate() {
+                let paper = recipe.number(id, "lap", metric).and_then(|number| number.five);
+                let ours: Vec<f64> = records
+                    .iter()
+                    .filter(|record| record.cell.condition == *id)
+                    .filter_map(|record| record.metric(metric))
+                    .collect();
+                if let Some(five) = paper {
+                    draw_box(&mut picture, &panel, at as f64 + 0.2, five, FAINT);
+                }
+                if let Some(five) = five_numbers(&ours) {
+                    draw_box(&mut picture, &panel, at as f64 - 0.2, five, COLOURS[2]);
+                }
+            }
+        }
+    }
+    let entries = [("ours", COLOURS[2]), ("the paper's", FAINT)];
+    legend(&mut picture, (50.0, 2.0 * (high + 55.0) + 35.0), entries.into_iter());
+    picture
+}
+
+fn draw_box(picture: &mut Picture, panel: &Panel, x: f64, five: [f64; 5], colour: Colour) {
+    let [least, lower, median, upper, greatest] = five;
+    let at = |dx: f64, y: f64| panel.place(x + dx, y);
+    picture.line(vec![at(0.0, least), at(0.0, greatest)], colour, 1.0);
+    let corners = vec![at(-0.16, lower), at(0.16, lower), at(0.16, upper), at(-0.16, upper)];
+    picture.area(corners.clone(), colour, 0.45);
+    picture.line([&corners[..], &corners[..1]].concat(), colour, 1.0);
+    picture.line(vec![at(-0.16, median), at(0.16, median)], INK, 1.5);
+}
+
+/// Accuracy over conditions: lines through means, bars of a standard deviation; the paper's dashed.
+fn curve(recipe: &Recipe, records: &[Record]) -> Picture {
+    let paper = recipe.paper.numbers.iter().filter(|number| number.metric.is_none());
+    let paper = paper.flat_map(|number| {
+        let std = number.std.unwrap_or(0.0);
+        [number.mean - std, number.mean + std]
+    });
+    let ours = records.iter().filter_map(|record| record.metric(&recipe.metric));
+    let y = range(paper.chain(ours));
+    let panel = Panel {
+        frame: [60.0, 30.0, 420.0, 260.0],
+        x: (-0.5, recipe.conditions.len() as f64 - 0.5),
+        y,
+    };
+    let mut picture = Picture::new(510.0, 350.0);
+    panel.frame(&mut picture, &recipe.title);
+    panel.marks_up(&mut picture, &marks(y, 6));
+    let names: Vec<(f64, String)> = recipe
+        .conditions
+        .iter()
+        .enumerate()
+        .map(|(at, condition)| (at as f64, condition.name.clone()))
+        .collect();
+    panel.marks_across(&mut picture, &names);
+    picture.text_upwards((22.0, 160.0), 9.0, "greatest test accuracy, %");
+    let mut entries = Vec::new();
+    for (column, method) in recipe.methods.iter().enumerate() {
+        let colour = COLOURS[(4 - 2 * (column % 3)) % COLOURS.len()];
+        let (mut line, mut dashes) = (Vec::new(), Vec::new());
+        for (at, condition) in recipe.conditions.iter().enumerate() {
+            if let Some(number) = recipe.number(&condition.id, &method.id, &recipe.metric) {
+                dashes.push(panel.place(at as f64, number.mean));
+            }
+            let runs: Vec<f64> = records
+                .iter()
+                .filter(|r| r.cell.condition == condition.id && r.cell.method == method.id)
+                .filter_map(|record| record.metric(&recipe.metric))
+                .collect();
+            if let Some(statistics) = Statistics::of(&runs) {
+                let (x, mean) = (at as f64, statistics.mean);
+                line.push(panel.place(x, mean));
+                let std = statistics.std.unwrap_or(0.0);
+                let bar = vec![panel.place(x, mean - std), panel.place(x, mean + std)];
+                picture.line(bar, colour, 1.0);
+                let (cx, cy) = panel.place(x, mean);
+                let dot = [(-3.0, -3.0), (3.0, -3.0), (3.0, 3.0), (-3.0, 3.0)];
+                picture.area(dot.map(|(dx, dy)| (cx + dx, cy + dy)).to_vec(), colour, 1.0);
+            }
+        }
+        picture.dashes(dashes, colour, 1.2);
+        picture.line(line, colour, 1.8);
+        entries.push((method.name.as_str(), colour));
+    }
+    entries.push(("dashed: the paper's", FAINT));
+    legend(&mut picture, (60.0, 335.0), entries.into_iter());
+    picture
+}
+
+/// Figure 3: losses of the sources, the pooled mean, and the threshold.
+fn histograms(recipe: &Recipe, records: &[Record]) -> Picture {
+    let (wide, high) = (280.0, 170.0);
+    let mut picture = Picture::new(40.0 + 3.0 * (wide + 30.0), high + 90.0);
+    for (column, condition) in recipe.conditions.iter().enumerate() {
+        let Some(record) = records.iter().find(|r| r.cell.condition == condition.id) else {
+            continue;
+        };
+        let value = |name: &str| record.metric(name).unwrap_or(0.0);
+        let (low, highest) = (value("lowest"), value("highest"));
+        let most = record.histogram.iter().flatten().copied().max().unwrap_or(1);
+        let left = 30.0 + column as f64 * (wide + 30.0);
+        let panel = Panel {
+            frame: [left, 30.0, wide, high],
+            x: (low, highest),
+            y: (0.0, 1.08 * f64::from(most)),
+        };
+        panel.frame(&mut picture, &condition.name);
+        let names: Vec<(f64, String)> =
+            marks(panel.x, 6).into_iter().map(|mark| (mark, number(mark))).collect();
+        panel.marks_across(&mut picture, &names);
+        picture.text((left + wide / 2.0, high + 58.0), 9.0, Anchor::Middle, "loss");
+        let bin = (highest - low) / BINS as f64;
+        for (source, counts) in record.histogram.iter().enumerate() {
+            let mut corners = vec![panel.place(low, 0.0)];
+            for (at, &count) in counts.iter().enumerate() {
+                let start = low + at as f64 * bin;
+                corners.push(panel.place(start, f64::from(count)));
+                corners.push(panel.place(start + bin, f64::from(count)));
+            }
+            corners.push(panel.place(highest, 0.0));
+            picture.area(corners, COLOURS[source % COLOURS.len()], 0.6);
+        }
+        for (name, dashed) in [("pooled-mean", true), ("threshold", false)] {
+            let line = vec![panel.place(value(name), 0.0), panel.place(value(name), panel.y.1)];
+            if dashed { picture.dashes(line, INK, 1.5) } else { picture.line(line, INK, 1.5) }
+        }
+    }
+    let text = "colours: five sources; dashed: mean of all losses; line: threshold";
+    picture.text((30.0, high + 80.0), 9.0, Anchor::Start, text);
+    picture
+}

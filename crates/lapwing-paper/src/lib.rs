@@ -1,0 +1,34 @@
+//! The experiments of the paper on Loss Adapted Plasticity.
+//!
+//! An experiment is a [`Recipe`]: a readable file that names data set, sources, noise, model, training, methods and the
+//! paper's numbers. A recipe unfolds into cells (condition × method × run); each is [`run`] with seeds of its own and
+//! leaves one [`Record`]; tables, figures and the [`summary`] are made from records alone.
+
+mod axes;
+mod cell;
+mod data;
+mod demonstration;
+mod error;
+mod figure;
+mod measure;
+mod picture;
+mod plan;
+mod prepare;
+mod recipe;
+mod record;
+mod run;
+mod store;
+mod summary;
+mod table;
+mod timing;
+
+pub use cell::{Cell, Form, Selection};
+pub use data::{DataDir, DataSet};
+pub use error::PaperError;
+pub use recipe::{
+    Condition, FigureKind, Kind, MethodKind, MethodRecipe, Recipe, Version, recipe, recipes,
+};
+pub use record::{Record, Records};
+pub use run::{Request, Watch, run};
+pub use summary::{shown, signed, summary, write_figures};
+pub use table::{Entry, Results, Statistics, metric_name};

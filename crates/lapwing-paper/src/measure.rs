@@ -1,0 +1,92 @@
+//! What is measured on the test set.
+
+use lapwing_train::Targets;
+
+/// Numbers by name for the outputs of a network, `[rows, outputs]` one after another; `series` names what is wanted
+/// beyond accuracy and loss, such as `recall-11`.
+pub(crate) fn measure(outputs: &[f32], targets: &Targets, wanted: &[u32]) -> Vec<(String, f64)> {
+    match targets {
+        Targets::Classes { labels, classes } => {
+            let rows: Vec<Row> = outputs
+                .chunks_exact(*classes)
+                .zip(labels)
+                .map(|(logits, &label)| Row::of(logits, label))
+                .collect();
+            let share = |hit: &dyn Fn(&Row) -> bool, of: &dyn Fn(&Row) -> bool| {
+                let of: Vec<&Row> = rows.iter().filter(|row| of(row)).collect();
+                100.0 * of.iter().filter(|row| hit(row)).count() as f64 / of.len() as f64
+            };
+            let loss = rows.iter().map(|row| row.loss).sum::<f64>() / rows.len() as f64;
+            let mut numbers = vec![
+                ("top-1".to_owned(), share(&|row| row.rank == Some(0), &|_| true)),
+                ("top-5".to_owned(), share(&|row| row.rank.is_some_and(|r| r < 5), &|_| true)),
+                ("loss".to_owned(), loss),
+            ];
+            numbers.extend(wanted.iter().map(|&class| {
+                let recall = share(&|row| row.rank == Some(0), &|row| row.label == class);
+                (format!("recall-{class}"), recall)
+            }));
+            numbers
+        }
+        Targets::Values(values) => {
+            let error =
+                |(&ours, &theirs): (&f32, &f32)| (f64::from(ours) - f64::from(theirs)).powi(2);
+            let sum: f64 = outputs.iter().zip(values).map(error).sum();
+            vec![("mse".to_owned(), sum / values.len() as f64)]
+        }
+    }
+}
+
+struct Row {
+    label: u32,
+    /// How many classes come before the right one; none where its output is not a number.
+    rank: Option<usize>,
+    /// The cross-entropy.
+    loss: f64,
+}
+
+impl Row {
+    fn of(logits: &[f32], label: u32) -> Self {
+        let right = logits[label as usize];
+        let before = |(class, &logit): (usize, &f32)| {
+            logit > right || (logit == right && class < label as usize)
+        };
+        let rank =
+            (!right.is_nan()).then(|| logits.iter().enumerate().filter(|&it| before(it)).count());
+        let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let sum: f64 = logits.iter().map(|&logit| f64::from(logit - highest).exp()).sum();
+        Self { label, rank, loss: sum.ln() - f64::from(right - highest) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accuracy_counts_ranks_and_loss_is_cross_entropy() {
+        let classes = 6;
+        let outputs = [
+            [5.0, 4.0, 3.0, 2.0, 1.0, 0.0],
+            [5.0, 4.0, 3.0, 2.0, 1.0, 0.0],
+            [5.0, 4.0, 3.0, 2.0, 1.0, 0.0],
+            [1.0, 1.0, 1.0, 1.0, 1.0, f32::NAN],
+        ];
+        let targets = Targets::Classes { labels: vec![0, 4, 5, 5], classes };
+        let numbers = measure(&outputs.concat(), &targets, &[5]);
+        assert_eq!(numbers[0], ("top-1".to_owned(), 25.0));
+        assert_eq!(numbers[1], ("top-5".to_owned(), 50.0));
+        assert_eq!(numbers[3], ("recall-5".to_owned(), 0.0));
+        let targets = Targets::Classes { labels: vec![1], classes: 2 };
+        let loss = measure(&[0.0, 0.0], &targets, &[])[2].1;
+        assert!((loss - std::f64::consts::LN_2).abs() < 1e-12);
+        // Equal outputs do not all count as the first.
+        assert_eq!(measure(&[0.0, 0.0], &targets, &[])[0].1, 0.0);
+    }
+
+    #[test]
+    fn values_have_a_mean_squared_error() {
+        let targets = Targets::Values(vec![1.0, 2.0]);
+        assert_eq!(measure(&[3.0, 2.0], &targets, &[]), [("mse".to_owned(), 2.0)]);
+    }
+}

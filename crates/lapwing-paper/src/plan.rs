@@ -1,0 +1,246 @@
+//! A cell's settings, resolved: what the recipe, the condition, the method and the wish for a smaller run come to.
+
+use lapwing_noise::NoiseKind;
+use lapwing_train::{
+    Architecture, Guards, Loss, MethodConfig, MlpConfig, OptimiserConfig, Schedule, TrainConfig,
+};
+use serde::Serialize;
+
+use crate::cell::{Cell, Form};
+use crate::data::DataSet;
+use crate::error::PaperError;
+use crate::recipe::{
+    BatchLabels, Condition, Layout, MethodKind, MethodRecipe, Model, ModelKind, OptimiserKind,
+    Recipe, Sources, Training,
+};
+
+/// Everything that decides on the numbers of a cell, but for its seeds.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Plan {
+    pub(crate) data: DataSet,
+    pub(crate) same_data: bool,
+    pub(crate) keep: f64,
+    pub(crate) sources: Sources,
+    pub(crate) noise: &'static str,
+    #[serde(skip)]
+    pub(crate) noise_kind: NoiseKind,
+    /// Random labels are of the first so many classes.
+    pub(crate) random_classes: Option<u32>,
+    pub(crate) batch_labels: BatchLabels,
+    pub(crate) model: Model,
+    pub(crate) training: Training,
+    pub(crate) method: MethodConfig,
+    #[serde(skip)]
+    pub(crate) limit: Option<usize>,
+}
+
+impl Plan {
+    /// The settings of a cell of a recipe that trains networks.
+    pub(crate) fn new(recipe: &Recipe, cell: &Cell, form: Form) -> Result<Self, PaperError> {
+        let refuse = |problem: &str| PaperError::Recipe {
+            id: recipe.id.clone(),
+            problem: problem.to_owned(),
+        };
+        let (Some(condition), Some(method)) =
+            (recipe.condition(&cell.condition), recipe.method(&cell.method))
+        else {
+            return Err(refuse(&format!("no cell {cell}")));
+        };
+        let data = recipe.data.ok_or_else(|| refuse("no data set"))?;
+        let mut sources = recipe.sources.clone().ok_or_else(|| refuse("no sources"))?;
+        let mut model = recipe.model.clone().ok_or_else(|| refuse("no model"))?;
+        let mut training = recipe.training.clone().ok_or_else(|| refuse("no training"))?;
+
+        if let Some(count) = method.sources {
+            // The same share of them is noisy.
+            sources.noisy = count * sources.noisy / sources.count;
+            sources.count = count;
+        }
+        sources.noisy = method.noisy.unwrap_or(sources.noisy);
+        sources.chunk = method.chunk.unwrap_or(sources.chunk);
+        if !condition.levels.is_empty() {
+            sources.levels.clone_from(&condition.levels);
+        }
+        if !sources.levels.is_empty() {
+            sources.noisy = sources.levels.len();
+        }
+        if let (Some(limit), Layout::Chunks) = (form.limit_train, sources.layout) {
+            // With few samples chunks are shorter, so that every source has some.
+            sources.chunk = sources.chunk.min((limit / sources.count).max(1));
+        }
+        model.softmax = method.softmax.unwrap_or(model.softmax);
+        training.weight_decay = method.weight_decay.unwrap_or(training.weight_decay);
+        training.epochs = form.epochs.or(method.epochs).unwrap_or(training.epochs);
+        Ok(Self {
+            data,
+            same_data: recipe.same_data,
+            keep: recipe.keep,
+            noise: condition.noise.name(),
+            noise_kind: condition.noise,
+            random_classes: method.random_classes.or(condition.random_classes),
+            batch_labels: method.batch_labels,
+            method: config(recipe, condition, method, training.epochs)
+                .map_err(|problem| refuse(&problem))?,
+            sources,
+            model,
+            training,
+            limit: form.limit_train,
+        })
+    }
+
+    /// What the trainer is given, for rows of so many numbers and so many classes (1: a value).
+    pub(crate) fn config(&self, seed: u64, inputs: usize, outputs: usize) -> TrainConfig {
+        let Model { kind, ref hidden, dropout, softmax } = self.model;
+        let architecture = match kind {
+            ModelKind::Mlp => Architecture::Mlp(MlpConfig {
+                inputs,
+                hidden: hidden.clone(),
+                outputs,
+                dropout,
+                clip: None,
+                softmax,
+            }),
+            ModelKind::Conv3net => Architecture::Conv3Net { outputs },
+            ModelKind::ResNet20 => Architecture::ResNet20 { outputs },
+            ModelKind::DifficultCnn => Architecture::DifficultCnn { outputs },
+        };
+        let Training { optimiser, learning_rate, momentum, weight_decay, batch, epochs } =
+            self.training;
+        TrainConfig {
+            seed,
+            architecture,
+            loss: if outputs == 1 { Loss::SquaredError } else { Loss::CrossEntropy },
+            optimiser: match optimiser {
+                OptimiserKind::Sgd => OptimiserConfig::Sgd { momentum, weight_decay },
+                OptimiserKind::Adam => OptimiserConfig::Adam { weight_decay },
+            },
+            schedule: Schedule::Constant { learning_rate },
+            batch_size: batch,
+            epochs,
+            patience: usize::MAX,
+        }
+    }
+
+    /// Multiplications for one sample in one epoch, in thousands, about: a measure of the work, for progress.
+    pub(crate) fn work(&self, inputs: usize) -> u64 {
+        let passes = match self.method {
+            MethodConfig::CoTeaching { .. } => 2,
+            _ => 1,
+        };
+        passes * thousands(&self.model, inputs)
+    }
+
+    /// Epochs in all, those included that do not count.
+    pub(crate) fn epochs(&self) -> u64 {
+        let phases = if matches!(self.method, MethodConfig::Idpa { .. }) { 2 } else { 1 };
+        phases * self.training.epochs as u64
+    }
+}
+
+/// Multiplications of a forward pass, in thousands.
+fn thousands(model: &Model, inputs: usize) -> u64 {
+    match model.kind {
+        ModelKind::Mlp => {
+            let sizes = [&[inputs], &model.hidden[..], &[10]].concat();
+            let products: usize = sizes.windows(2).map(|pair| pair[0] * pair[1]).sum();
+            (products / 1000).max(1) as u64
+        }
+        ModelKind::Conv3net => 4_550,
+        ModelKind::ResNet20 => 40_550,
+        ModelKind::DifficultCnn => 12_000,
+    }
+}
+
+fn config(
+    recipe: &Recipe,
+    condition: &Condition,
+    method: &MethodRecipe,
+    epochs: usize,
+) -> Result<MethodConfig, String> {
+    let needed = |value: Option<f64>, name: &str| {
+        value.ok_or_else(|| format!("method {} needs {name}", method.id))
+    };
+    Ok(match method.kind()? {
+        MethodKind::Standard => MethodConfig::Standard,
+        MethodKind::Lap => {
+            MethodConfig::Lap { rule: recipe.rule(condition, method), guards: Guards::default() }
+        }
+        MethodKind::LabelSmoothing => {
+            MethodConfig::LabelSmoothing { rate: needed(method.smoothing, "smoothing")? }
+        }
+        MethodKind::CoTeaching => MethodConfig::CoTeaching {
+            forget_rate: needed(method.forget_rate, "forget-rate")?,
+            ramp_epochs: method.ramp_epochs.unwrap_or(1),
+            decay_from: method.decay_from.filter(|&from| from < epochs),
+            divide_twice: method.divide_twice,
+        },
+        MethodKind::Cdr => MethodConfig::Cdr {
+            noise_rate: match method.noise_rate_zero.contains(&condition.id) {
+                true => 0.0,
+                false => needed(method.noise_rate, "noise-rate")?,
+            },
+        },
+        MethodKind::Idpa => MethodConfig::Idpa {
+            first: needed(method.first, "first")?,
+            rate: needed(method.step, "step")?,
+        },
+        MethodKind::Arfl => MethodConfig::Arfl {
+            tolerance: needed(method.tolerance, "tolerance")?,
+            workers: method.workers.unwrap_or(1),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::Selection;
+    use crate::recipe::{Kind, Version, recipe, recipes};
+
+    fn plan(id: &str, condition: &str, method: &str, form: Form) -> Plan {
+        let cell = Cell {
+            experiment: id.to_owned(),
+            condition: condition.to_owned(),
+            method: method.to_owned(),
+            run: 0,
+        };
+        Plan::new(&recipe(id, Version::Code).unwrap(), &cell, form).unwrap()
+    }
+
+    #[test]
+    fn every_cell_of_every_recipe_has_a_plan_in_both_versions() {
+        for version in [Version::Code, Version::Paper] {
+            for recipe in recipes(version).unwrap() {
+                for cell in Selection::default().cells(&recipe).unwrap() {
+                    if recipe.kind == Kind::Training {
+                        Plan::new(&recipe, &cell, Form::FULL).unwrap();
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn methods_change_what_their_scripts_changed() {
+        let id = "table-1-fashion-mnist";
+        let cdr = plan(id, "random-label", "cdr", Form::FULL);
+        assert!(matches!(cdr.method, MethodConfig::Cdr { noise_rate: 0.6 }));
+        assert_eq!(cdr.training.weight_decay, 1e-4);
+        let cdr = plan(id, "batch-label-flip", "cdr", Form::FULL);
+        assert!(matches!(cdr.method, MethodConfig::Cdr { noise_rate: 0.0 }));
+        let arfl = plan(id, "random-label", "arfl", Form::FULL);
+        assert!(!arfl.model.softmax && arfl.batch_labels == BatchLabels::Chunk);
+        let arfl = plan("table-1-cifar-100", "random-label", "arfl", Form::FULL);
+        assert_eq!((arfl.sources.noisy, arfl.training.epochs), (2, 25));
+        let many = plan("many-sources", "random-label", "lap-1250", Form::FULL);
+        assert_eq!((many.sources.count, many.sources.noisy, many.sources.chunk), (1250, 500, 128));
+        assert_eq!(plan("cifar-10n", "noisy-3", "lap", Form::FULL).sources.noisy, 3);
+    }
+
+    #[test]
+    fn a_smaller_run_has_fewer_epochs_and_shorter_chunks() {
+        let form = Form { limit_train: Some(100), epochs: Some(2) };
+        let plan = plan("table-1-fashion-mnist", "original", "idpa", form);
+        assert_eq!((plan.training.epochs, plan.epochs(), plan.sources.chunk), (2, 4, 10));
+    }
+}

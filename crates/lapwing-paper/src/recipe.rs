@@ -1,0 +1,609 @@
+//! Recipes: what an experiment consists of, as data.
+
+use lapwing_core::{LapConfig, Ties};
+use lapwing_noise::NoiseKind;
+use serde::de::Error as _;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::data::DataSet;
+use crate::error::PaperError;
+
+/// The recipes, in the order in which they are listed.
+const TEXTS: [&str; 12] = [
+    include_str!("../recipes/toy.toml"),
+    include_str!("../recipes/sensitivity.toml"),
+    include_str!("../recipes/california.toml"),
+    include_str!("../recipes/table-1-fashion-mnist.toml"),
+    include_str!("../recipes/table-1-cifar-10.toml"),
+    include_str!("../recipes/table-1-cifar-100.toml"),
+    include_str!("../recipes/percentage-difference.toml"),
+    include_str!("../recipes/many-sources.toml"),
+    include_str!("../recipes/cifar-10n.toml"),
+    include_str!("../recipes/difficult-data.toml"),
+    include_str!("../recipes/compute.toml"),
+    include_str!("../recipes/figure-3.toml"),
+];
+
+/// Whom to follow where the paper's text and its authors' code differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// The code, which made the paper's numbers.
+    #[default]
+    Code,
+    /// The text.
+    Paper,
+}
+
+/// An experiment: a table or a figure of the paper.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Recipe {
+    /// Its name on the command line.
+    pub id: String,
+    /// What it is about.
+    pub title: String,
+    /// The table or figure.
+    pub shows: String,
+    /// What is done.
+    #[serde(default)]
+    pub kind: Kind,
+    /// The experiments whose records it is derived from.
+    #[serde(default)]
+    pub from: Vec<String>,
+    /// The data set.
+    pub data: Option<DataSet>,
+    /// Whether all runs use the same data, and only the noise is drawn anew.
+    #[serde(default)]
+    pub same_data: bool,
+    /// How often each cell is run, with other seeds.
+    pub runs: usize,
+    /// About how long a run takes on two cores.
+    #[serde(default)]
+    pub seconds: f64,
+    /// What the table shows.
+    pub metric: String,
+    /// What else is shown.
+    #[serde(default)]
+    pub also: Vec<String>,
+    /// The share of the training set that is used.
+    #[serde(default = "all")]
+    pub keep: f64,
+    /// The figure beside the table.
+    pub figure: Option<FigureKind>,
+    /// What a reader of the table should know.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// The sources.
+    pub sources: Option<Sources>,
+    /// The network.
+    pub model: Option<Model>,
+    /// How it is trained.
+    pub training: Option<Training>,
+    /// The parameters of the rule.
+    #[serde(default)]
+    pub lap: Rule,
+    /// The rows of the table: kinds of noise, or settings.
+    #[serde(default, rename = "condition")]
+    pub conditions: Vec<Condition>,
+    /// The columns of the table.
+    #[serde(default, rename = "method")]
+    pub methods: Vec<MethodRecipe>,
+    /// The paper's numbers.
+    pub paper: PaperNumbers,
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Networks are trained and tested.
+    #[default]
+    Training,
+    /// Nothing; other experiments' records say it.
+    Derived,
+    /// Something is timed.
+    Timing,
+    /// Numbers are drawn and shown.
+    Demonstration,
+}
+
+/// The kinds of figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureKind {
+    /// Weights of sources over steps, a panel for each setting.
+    Weights,
+    /// A box for each setting.
+    Boxes,
+    /// Accuracy over the number of noisy sources.
+    Curve,
+    /// Losses of sources, a panel for each time.
+    Histograms,
+}
+
+/// How samples get their sources.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Sources {
+    /// The way.
+    pub layout: Layout,
+    /// How many there are.
+    pub count: usize,
+    /// Consecutive samples that share a source, for chunks.
+    #[serde(default)]
+    pub chunk: usize,
+    /// How many of them are noisy.
+    #[serde(default)]
+    pub noisy: usize,
+    /// The share of wrong labels in each noisy source, where that is not all.
+    #[serde(default)]
+    pub levels: Vec<f64>,
+}
+
+/// How samples get their sources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// Chunks of consecutive samples, dealt to the sources in turn.
+    Chunks,
+    /// Each sample draws one.
+    Draws,
+    /// As many samples each, so that shares of wrong labels are exact.
+    Equal,
+    /// The data set says it.
+    Given,
+}
+
+/// A network.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Model {
+    /// Which.
+    pub kind: ModelKind,
+    /// Units of hidden layers.
+    #[serde(default)]
+    pub hidden: Vec<usize>,
+    /// Share of hidden units dropped.
+    #[serde(default)]
+    pub dropout: f32,
+    /// Whether it ends in a softmax, before the loss applies another.
+    #[serde(default)]
+    pub softmax: bool,
+}
+
+/// The networks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ModelKind {
+    /// Linear layers with rectifiers.
+    Mlp,
+    /// Three convolutions.
+    Conv3net,
+    /// ResNet-20 with parameter-free shortcuts.
+    #[serde(rename = "resnet-20")]
+    ResNet20,
+    /// Two convolutions with dropout.
+    DifficultCnn,
+}
+
+/// How a network is trained.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Training {
+    /// The optimiser.
+    pub optimiser: OptimiserKind,
+    /// Its rate.
+    pub learning_rate: f64,
+    /// Momentum, for SGD.
+    #[serde(default)]
+    pub momentum: f64,
+    /// Weight decay.
+    #[serde(default)]
+    pub weight_decay: f64,
+    /// Samples per step.
+    pub batch: usize,
+    /// Passes over the data.
+    pub epochs: usize,
+}
+
+/// The optimisers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OptimiserKind {
+    /// Stochastic gradient descent.
+    Sgd,
+    /// Adam.
+    Adam,
+}
+
+/// Parameters of the rule; what is missing is as in the part of the recipe above.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Rule {
+    /// H.
+    pub history: Option<usize>,
+    /// δ.
+    pub strength: Option<f64>,
+    /// λ.
+    pub leniency: Option<f64>,
+    /// Steps before the first judgement.
+    pub warmup: Option<u64>,
+}
+
+impl Rule {
+    /// This rule, with what `other` says instead.
+    fn with(self, other: Rule) -> Rule {
+        Rule {
+            history: other.history.or(self.history),
+            strength: other.strength.or(self.strength),
+            leniency: other.leniency.or(self.leniency),
+            warmup: other.warmup.or(self.warmup),
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Condition {
+    /// Its name on the command line.
+    pub id: String,
+    /// Its name in the table.
+    pub name: String,
+    /// The noise in the noisy sources.
+    #[serde(default = "no_noise", deserialize_with = "noise")]
+    pub noise: NoiseKind,
+    /// The share of wrong labels in each noisy source, instead of the experiment's.
+    #[serde(default)]
+    pub levels: Vec<f64>,
+    /// Random labels are of the first so many classes.
+    pub random_classes: Option<u32>,
+    /// Parameters of the rule.
+    #[serde(default)]
+    pub lap: Rule,
+    /// Samples per step, where that is what is varied.
+    pub batch: Option<usize>,
+    /// Mean losses of sources.
+    #[serde(default)]
+    pub means: Vec<f64>,
+    /// The standard deviation of losses.
+    #[serde(default)]
+    pub deviation: f64,
+    /// Numbers of losses of sources.
+    #[serde(default)]
+    pub counts: Vec<usize>,
+}
+
+fn no_noise() -> NoiseKind {
+    NoiseKind::Original
+}
+
+fn noise<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<NoiseKind, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+/// A column of the table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct MethodRecipe {
+    /// Its name on the command line.
+    pub id: String,
+    /// Its name in the table.
+    pub name: String,
+    /// What it is, where its name does not say so.
+    pub kind: Option<MethodKind>,
+    /// The only conditions it is run in.
+    pub conditions: Option<Vec<String>>,
+    /// Epochs, runs, sources, chunks, noisy sources, classes of random labels, weight decay and softmax, where they are
+    /// not the experiment's.
+    pub epochs: Option<usize>,
+    /// See `epochs`.
+    pub runs: Option<usize>,
+    /// See `epochs`.
+    pub sources: Option<usize>,
+    /// See `epochs`.
+    pub chunk: Option<usize>,
+    /// See `epochs`.
+    pub noisy: Option<usize>,
+    /// See `epochs`.
+    pub random_classes: Option<u32>,
+    /// See `epochs`.
+    pub weight_decay: Option<f64>,
+    /// See `epochs`.
+    pub softmax: Option<bool>,
+    /// The form of batch label noise.
+    #[serde(default)]
+    pub batch_labels: BatchLabels,
+    /// Parameters of the rule.
+    #[serde(default)]
+    pub lap: Rule,
+    /// Of Label Smoothing: the share of the target spread over all classes.
+    pub smoothing: Option<f64>,
+    /// Of Co-teaching: the share of samples dropped in the end.
+    pub forget_rate: Option<f64>,
+    /// Of Co-teaching: epochs until then.
+    pub ramp_epochs: Option<usize>,
+    /// Of Co-teaching: the epoch from which the learning rate falls.
+    pub decay_from: Option<usize>,
+    /// Of CDR: the share of noise it is told.
+    pub noise_rate: Option<f64>,
+    /// Of CDR: conditions in which it is told that there is none.
+    #[serde(default)]
+    pub noise_rate_zero: Vec<String>,
+    /// Of Co-teaching: whether the loss is divided by the number of samples once more.
+    #[serde(default)]
+    pub divide_twice: bool,
+    /// Of ARFL: how far the loss of a client may lie above the others' before it is dropped.
+    pub tolerance: Option<f64>,
+    /// Of ARFL: optimisers that the clients share.
+    pub workers: Option<usize>,
+    /// Of IDPA: the first share of confusion.
+    pub first: Option<f64>,
+    /// Of IDPA: the rate at which it moves.
+    pub step: Option<f64>,
+}
+
+/// The methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MethodKind {
+    /// Every sample counts the same.
+    Standard,
+    /// Loss Adapted Plasticity.
+    Lap,
+    /// Auto-weighted robust federated learning.
+    Arfl,
+    /// Instance-dependent label noise by posteriors.
+    Idpa,
+    /// Two networks that teach each other.
+    CoTeaching,
+    /// Early learning with the critical parameters.
+    Cdr,
+    /// Targets with a share for all classes.
+    LabelSmoothing,
+}
+
+/// The forms of batch label noise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatchLabels {
+    /// Drawn anew for every batch.
+    #[default]
+    Fresh,
+    /// Drawn once, within chunks of one source.
+    Chunk,
+}
+
+/// The paper's numbers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PaperNumbers {
+    /// Runs behind a number.
+    pub runs: usize,
+    /// The numbers.
+    pub numbers: Vec<PaperNumber>,
+}
+
+/// A number of the paper.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PaperNumber {
+    /// The experiment, where it is not the one that holds the number.
+    pub of: Option<String>,
+    /// Its row.
+    pub condition: String,
+    /// Its column.
+    pub method: String,
+    /// What it is, if not the experiment's metric.
+    pub metric: Option<String>,
+    /// The mean over runs.
+    pub mean: f64,
+    /// The sample standard deviation over runs.
+    pub std: Option<f64>,
+    /// Runs, if not the experiment's.
+    pub runs: Option<usize>,
+    /// Least, lower quartile, median, upper quartile and greatest.
+    #[serde(rename = "box")]
+    pub five: Option<[f64; 5]>,
+}
+
+/// All recipes.
+pub fn recipes(version: Version) -> Result<Vec<Recipe>, PaperError> {
+    TEXTS.iter().map(|text| Recipe::read(text, version)).collect()
+}
+
+/// The recipe of a name.
+pub fn recipe(id: &str, version: Version) -> Result<Recipe, PaperError> {
+    let recipes = recipes(version)?;
+    let ids: Vec<String> = recipes.iter().map(|recipe| recipe.id.clone()).collect();
+    recipes.into_iter().find(|recipe| recipe.id == id).ok_or_else(|| PaperError::Unknown {
+        what: "experiment".to_owned(),
+        word: id.to_owned(),
+        expected: ids.join(", "),
+    })
+}
+
+impl Recipe {
+    /// Reads a recipe, with what it says of the text where that is wanted.
+    fn read(text: &str, version: Version) -> Result<Self, PaperError> {
+        let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
+            PaperError::Recipe { id: "?".to_owned(), problem: error.to_string() }
+        })?;
+        let id = table.get("id").and_then(Value::as_str).unwrap_or("?").to_owned();
+        let refuse = |problem| PaperError::Recipe { id: id.clone(), problem };
+        if let Some(changes) = table.remove("as-paper")
+            && version == Version::Paper
+        {
+            let mut whole = Value::Table(table);
+            merge(&mut whole, changes);
+            let Value::Table(merged) = whole else { return Err(refuse("no table".to_owned())) };
+            table = merged;
+        }
+        let recipe: Recipe = table.try_into().map_err(|error| refuse(error.to_string()))?;
+        recipe.check().map_err(refuse)?;
+        Ok(recipe)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        for method in &self.methods {
+            method.kind()?;
+            for named in method.conditions.iter().flatten().chain(&method.noise_rate_zero) {
+                self.condition(named).ok_or_else(|| format!("no condition {named}"))?;
+            }
+        }
+        for number in &self.paper.numbers {
+            if number.of.is_none()
+                && (self.condition(&number.condition).is_none()
+                    || self.method(&number.method).is_none())
+            {
+                return Err(format!("a number of {} by {}", number.condition, number.method));
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of a name.
+    pub fn condition(&self, id: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.id == id)
+    }
+
+    /// The column of a name.
+    pub fn method(&self, id: &str) -> Option<&MethodRecipe> {
+        self.methods.iter().find(|method| method.id == id)
+    }
+
+    /// What is shown, first what the table is about.
+    pub fn metrics(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.metric).chain(&self.also).map(String::as_str)
+    }
+
+    /// The paper's number for a cell.
+    pub fn number(&self, condition: &str, method: &str, metric: &str) -> Option<&PaperNumber> {
+        self.paper.numbers.iter().find(|number| {
+            number.condition == condition
+                && number.method == method
+                && number.metric.as_deref().unwrap_or(&self.metric) == metric
+        })
+    }
+
+    /// The rule of a cell: the experiment's, the condition's and the method's, the last that speaks.
+    pub fn rule(&self, condition: &Condition, method: &MethodRecipe) -> LapConfig {
+        let rule = self.lap.with(condition.lap).with(method.lap);
+        let default = LapConfig::default();
+        LapConfig {
+            history_length: rule.history.unwrap_or(default.history_length),
+            leniency: rule.leniency.unwrap_or(default.leniency),
+            depression_strength: rule.strength.unwrap_or(default.depression_strength),
+            warmup: rule.warmup.unwrap_or(default.warmup),
+            // The authors' code, in which equality raises C.
+            ties: Ties::Package,
+            ..default
+        }
+    }
+}
+
+impl MethodRecipe {
+    /// What it is.
+    pub fn kind(&self) -> Result<MethodKind, String> {
+        match self.kind {
+            Some(kind) => Ok(kind),
+            None => Value::String(self.id.clone())
+                .try_into()
+                .map_err(|_| format!("method {:?} needs a kind", self.id)),
+        }
+    }
+}
+
+/// Puts changes into a value: tables key by key, lists of things with an `id` thing by thing.
+fn merge(value: &mut Value, changes: Value) {
+    match (value, changes) {
+        (Value::Table(table), Value::Table(changes)) => {
+            for (key, change) in changes {
+                match table.get_mut(&key) {
+                    Some(old) => merge(old, change),
+                    None => {
+                        table.insert(key, change);
+                    }
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(changes))
+            if changes.iter().all(|change| change.get("id").is_some()) =>
+        {
+            for change in changes {
+                match items.iter_mut().find(|item| item.get("id") == change.get("id")) {
+                    Some(item) => merge(item, change),
+                    None => items.push(change),
+                }
+            }
+        }
+        (value, change) => *value = change,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_is_read_in_both_versions_under_its_own_name() {
+        for version in [Version::Code, Version::Paper] {
+            let recipes = recipes(version).unwrap();
+            assert_eq!(recipes.len(), TEXTS.len());
+            for recipe in &recipes {
+                let found = super::recipe(&recipe.id, version).unwrap();
+                assert_eq!(found.title, recipe.title);
+                assert!(!recipe.paper.numbers.is_empty());
+            }
+        }
+        let said = recipe("table-99", Version::Code).unwrap_err().to_string();
+        assert!(said.contains("table-99") && said.contains("sensitivity"), "{said}");
+    }
+
+    #[test]
+    fn the_papers_tables_are_complete() {
+        let count = |id: &str| recipe(id, Version::Code).unwrap().paper.numbers.len();
+        assert_eq!(["10", "100"].map(|n| count(&format!("table-1-cifar-{n}"))), [49, 49]);
+        assert_eq!(count("table-1-fashion-mnist"), 49);
+        assert_eq!(count("percentage-difference"), 126);
+        assert_eq!(count("many-sources"), 56);
+        assert_eq!((count("toy"), count("sensitivity")), (95, 60));
+        let toy = recipe("toy", Version::Code).unwrap();
+        assert_eq!(toy.conditions.len(), 19);
+        assert_eq!(recipe("sensitivity", Version::Code).unwrap().conditions.len(), 20);
+    }
+
+    #[test]
+    fn the_last_that_speaks_decides_on_the_rule() {
+        let difficult = recipe("difficult-data", Version::Code).unwrap();
+        let rule = |condition, method| {
+            let rule = difficult
+                .rule(difficult.condition(condition).unwrap(), difficult.method(method).unwrap());
+            (rule.history_length, rule.leniency)
+        };
+        assert_eq!(rule("original", "lap"), (50, 4.0));
+        assert_eq!(rule("random-label", "lap"), (50, 0.1));
+        assert_eq!(rule("original", "lap-leniency-1"), (50, 1.0));
+    }
+
+    #[test]
+    fn the_text_changes_what_it_speaks_of_and_nothing_else() {
+        let (code, text) = (
+            recipe("table-1-fashion-mnist", Version::Code).unwrap(),
+            recipe("table-1-fashion-mnist", Version::Paper).unwrap(),
+        );
+        let noise = |recipe: &Recipe| recipe.condition("random-label").unwrap().noise;
+        assert_eq!(noise(&code), NoiseKind::RandomLabel);
+        assert_eq!(noise(&text), NoiseKind::RandomLabelPerSample);
+        assert_eq!((code.keep, text.keep), (0.75, 1.0));
+        assert!(!text.model.unwrap().softmax);
+        assert_eq!(text.conditions.len(), 7);
+        let many = recipe("many-sources", Version::Paper).unwrap();
+        assert_eq!(many.method("lap-50000").unwrap().chunk, Some(1));
+    }
+}

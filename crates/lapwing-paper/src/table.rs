@@ -1,0 +1,308 @@
+//! Tables: ours beside the paper's.
+
+use serde::Serialize;
+
+use crate::cell::{Cell, Form};
+use crate::error::PaperError;
+use crate::recipe::{Kind, PaperNumber, Recipe, Version, recipe};
+use crate::record::{Record, Records};
+use crate::run::settings;
+
+/// Mean and spread of some runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Statistics {
+    /// The mean.
+    pub mean: f64,
+    /// The sample standard deviation, if there are two runs or more.
+    pub std: Option<f64>,
+    /// How many there are.
+    pub runs: usize,
+}
+
+impl Statistics {
+    /// Of some numbers; nothing where there are none.
+    pub fn of(numbers: &[f64]) -> Option<Self> {
+        let runs = numbers.len();
+        if runs == 0 {
+            return None;
+        }
+        let mean = numbers.iter().sum::<f64>() / runs as f64;
+        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
+        let std = (runs > 1).then(|| (squares / (runs - 1) as f64).sqrt());
+        Some(Self { mean, std, runs })
+    }
+
+    /// How far this mean lies above another, in standard errors of their difference. Where one of the two has no spread,
+    /// because it is a single run, the other's stands in for it.
+    pub fn difference(&self, other: &Self) -> Option<f64> {
+        let (a, b) = (self.std.or(other.std)?, other.std.or(self.std)?);
+        let error = (a * a / self.runs as f64 + b * b / other.runs as f64).sqrt();
+        (error > 0.0).then(|| (self.mean - other.mean) / error)
+    }
+}
+
+/// Least, quartiles and greatest, quartiles as NumPy's; nothing where there are no numbers.
+pub(crate) fn five_numbers(numbers: &[f64]) -> Option<[f64; 5]> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    Some([0.0, 0.25, 0.5, 0.75, 1.0].map(|share| {
+        let place = share * last as f64;
+        let (below, part) = (place.floor() as usize, place.fract());
+        let above = sorted[(below + 1).min(last)];
+        sorted[below] + part * (above - sorted[below])
+    }))
+}
+
+/// A number of ours and the paper's.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The experiment the runs are of.
+    pub experiment: String,
+    /// The row.
+    pub condition: String,
+    /// The name of the row.
+    pub condition_name: String,
+    /// The column.
+    pub method: String,
+    /// The name of the column.
+    pub method_name: String,
+    /// What it is.
+    pub metric: String,
+    /// Ours, if it was run.
+    pub ours: Option<Statistics>,
+    /// Runs that failed.
+    pub failures: usize,
+    /// The paper's, if it has one.
+    pub paper: Option<Statistics>,
+}
+
+/// What is known of an experiment in one form.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// The experiment.
+    pub recipe: Recipe,
+    /// Whom it follows.
+    pub version: Version,
+    /// As the paper has it, or smaller.
+    pub form: Form,
+    /// The records.
+    pub records: Vec<Record>,
+    /// The numbers: metric by metric, row by row.
+    pub entries: Vec<Entry>,
+}
+
+impl Results {
+    /// Gathers the records of an experiment.
+    pub fn gather(
+        recipe: &Recipe,
+        version: Version,
+        form: Form,
+        records: &Records,
+    ) -> Result<Self, PaperError> {
+        let (records, entries) = match recipe.kind {
+            Kind::Derived => derived(recipe, version, form, records)?,
+            _ => {
+                let own = own(recipe, version, form, records)?;
+                let entries = entries(recipe, &own);
+                (own, entries)
+            }
+        };
+        Ok(Self { recipe: recipe.clone(), version, form, records, entries })
+    }
+
+    /// Whether anything was run.
+    pub fn is_empty(&self) -> bool {
+        self.entries.iter().all(|entry| entry.ours.is_none() && entry.failures == 0)
+    }
+}
+
+/// The records of an experiment that were made with its settings as they are now.
+fn own(
+    recipe: &Recipe,
+    version: Version,
+    form: Form,
+    records: &Records,
+) -> Result<Vec<Record>, PaperError> {
+    let mut own = Vec::new();
+    for record in records.all(&recipe.id, form, version)? {
+        let known = recipe.condition(&record.cell.condition).is_some()
+            && recipe.method(&record.cell.method).is_some();
+        if known && record.settings == settings(recipe, &record.cell, form)? {
+            own.push(record);
+        }
+    }
+    own.sort_by(|a, b| a.cell.cmp(&b.cell));
+    Ok(own)
+}
+
+fn entries(recipe: &Recipe, records: &[Record]) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for metric in recipe.metrics() {
+        for condition in &recipe.conditions {
+            for method in &recipe.methods {
+                let is_it =
+                    |cell: &Cell| cell.condition == condition.id && cell.method == method.id;
+                let runs: Vec<&Record> = records.iter().filter(|r| is_it(&r.cell)).collect();
+                let numbers: Vec<f64> = runs.iter().filter_map(|r| r.metric(metric)).collect();
+                let paper = recipe.number(&condition.id, &method.id, metric);
+                if numbers.is_empty() && paper.is_none() {
+                    continue;
+                }
+                entries.push(Entry {
+                    experiment: recipe.id.clone(),
+                    condition: condition.id.clone(),
+                    condition_name: condition.name.clone(),
+                    method: method.id.clone(),
+                    method_name: method.name.clone(),
+                    metric: metric.to_owned(),
+                    ours: Statistics::of(&numbers),
+                    failures: runs.iter().filter(|record| record.failure.is_some()).count(),
+                    paper: paper.map(|number| number.statistics(recipe)),
+                });
+            }
+        }
+    }
+    entries
+}
+
+impl PaperNumber {
+    fn statistics(&self, recipe: &Recipe) -> Statistics {
+        Statistics {
+            mean: self.mean,
+            std: self.std,
+            runs: self.runs.unwrap_or(recipe.paper.runs).max(1),
+        }
+    }
+}
+
+/// Gains over Standard in per cent of Standard, run by run, from the records of other experiments.
+fn derived(
+    recipe_of_gains: &Recipe,
+    version: Version,
+    form: Form,
+    records: &Records,
+) -> Result<(Vec<Record>, Vec<Entry>), PaperError> {
+    let mut entries = Vec::new();
+    for id in &recipe_of_gains.from {
+        let source = recipe(id, version)?;
+        let own = own(&source, version, form, records)?;
+        let value = |condition: &str, method: &str, run: usize| {
+            own.iter()
+                .find(|r| {
+                    let Cell { condition: c, method: m, run: n, .. } = &r.cell;
+                    (c.as_str(), m.as_str(), *n) == (condition, method, run)
+                })?
+                .metric(&source.metric)
+        };
+        let runs = own.iter().map(|record| record.cell.run + 1).max().unwrap_or(0);
+        for condition in &source.conditions {
+            for method in source.methods.iter().filter(|method| method.id != "standard") {
+                let gain = |run| {
+                    let ours = value(&condition.id, &method.id, run)?;
+                    Some(100.0 * (ours / value(&condition.id, "standard", run)? - 1.0))
+                };
+                let gains: Vec<f64> = (0..runs).filter_map(gain).collect();
+                let paper = recipe_of_gains.paper.numbers.iter().find(|number| {
+                    number.of.as_ref() == Some(id)
+                        && number.condition == condition.id
+                        && number.method == method.id
+                });
+                entries.push(Entry {
+                    experiment: id.clone(),
+                    condition: condition.id.clone(),
+                    condition_name: format!("{}, {}", title(&source), condition.name),
+                    method: method.id.clone(),
+                    method_name: method.name.clone(),
+                    metric: recipe_of_gains.metric.clone(),
+                    ours: Statistics::of(&gains),
+                    failures: 0,
+                    paper: paper.map(|number| number.statistics(recipe_of_gains)),
+                });
+            }
+        }
+    }
+    Ok((Vec::new(), entries))
+}
+
+/// The data set of an experiment, by the first words of its title.
+fn title(recipe: &Recipe) -> &str {
+    recipe.title.split(':').next().unwrap_or(&recipe.title)
+}
+
+/// What a metric is called in a table.
+pub fn metric_name(metric: &str) -> String {
+    let words = |which: &str, what: &str| format!("{which} {what}");
+    let (which, series) = metric.split_once('-').unwrap_or(("", metric));
+    let which = match which {
+        "max" => "greatest",
+        "min" => "least",
+        "final" => "last",
+        _ => {
+            return match metric {
+                "microseconds" => "time, µs".to_owned(),
+                "gain" => "gain over Standard, %".to_owned(),
+                "threshold" => "threshold".to_owned(),
+                "pooled-mean" => "mean of all losses".to_owned(),
+                "pooled-sd" => "their standard deviation".to_owned(),
+                _ => metric.replace("unreliability-", "C of source "),
+            };
+        }
+    };
+    match series {
+        "top-1" => words(which, "test accuracy, %"),
+        "top-5" => words(which, "top-5 test accuracy, %"),
+        "loss" => words(which, "test loss"),
+        "mse" => words(which, "test MSE"),
+        _ => match series.strip_prefix("recall-") {
+            Some(class) => words(which, &format!("recall of class {class}, %")),
+            None => metric.to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_is_that_of_a_sample() {
+        let three = Statistics::of(&[1.0, 2.0, 3.0]).unwrap();
+        assert_eq!((three.mean, three.std, three.runs), (2.0, Some(1.0), 3));
+        assert_eq!(Statistics::of(&[5.0]).unwrap().std, None);
+        assert_eq!(Statistics::of(&[]), None);
+    }
+
+    #[test]
+    fn differences_are_in_standard_errors() {
+        let statistics = |mean, std, runs| Statistics { mean, std, runs };
+        let (ours, paper) = (statistics(82.0, Some(1.0), 4), statistics(81.0, Some(2.0), 16));
+        // √(1/4 + 4/16) = 0.7071
+        assert!((ours.difference(&paper).unwrap() - 1.414_213_562).abs() < 1e-9);
+        // A single run of ours is given the paper's spread: √(4 + 4/16) = 2.0616
+        let single = statistics(82.0, None, 1);
+        assert!((single.difference(&paper).unwrap() - 0.485_071_250).abs() < 1e-9);
+        assert_eq!(single.difference(&single), None);
+        let exact = statistics(1.0, Some(0.0), 3);
+        assert_eq!(exact.difference(&exact), None);
+    }
+
+    // numpy.percentile([4, 1, 3, 2, 10, 7], [0, 25, 50, 75, 100])
+    #[test]
+    fn quartiles_are_numpys() {
+        assert_eq!(
+            five_numbers(&[4.0, 1.0, 3.0, 2.0, 10.0, 7.0]),
+            Some([1.0, 2.25, 3.5, 6.25, 10.0])
+        );
+        assert_eq!(five_numbers(&[2.0]), Some([2.0; 5]));
+        assert_eq!(five_numbers(&[]), None);
+    }
+
+    #[test]
+    fn metrics_have_names_for_readers() {
+        assert_eq!(metric_name("max-top-5"), "greatest top-5 test accuracy, %");
+        assert_eq!(metric_name("max-recall-11"), "greatest recall of class 11, %");
+        assert_eq!(metric_name("final-mse"), "last test MSE");
+        assert_eq!(metric_name("unreliability-3"), "C of source 3");
+    }
+}

@@ -1,0 +1,192 @@
+//! Experiments run small: records, resumption, parts, figures and the summary.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use lapwing_paper::{
+    DataDir, Form, Record, Records, Request, Results, Selection, Version, Watch, recipe, run,
+    summary,
+};
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn request(conditions: &[&str], methods: &[&str], shard: Option<(usize, usize)>) -> Request {
+    Request {
+        selection: Selection {
+            runs: Some(1),
+            conditions: words(conditions),
+            methods: words(methods),
+            shard,
+        },
+        form: Form { limit_train: Some(600), epochs: Some(2) },
+        version: Version::Code,
+        jobs: Some(2),
+    }
+}
+
+/// Counts the cells that were really run.
+#[derive(Default)]
+struct Count(Mutex<(usize, usize, Vec<Record>)>);
+
+impl Watch for Count {
+    fn planned(&self, done: usize, to_do: usize, _: u64) {
+        let mut count = self.0.lock().unwrap();
+        (count.0, count.1) = (done, to_do);
+    }
+
+    fn finished(&self, record: &Record) {
+        self.0.lock().unwrap().2.push(record.clone());
+    }
+}
+
+fn run_toy(out: &Path, request: &Request) -> (usize, usize, Vec<Record>) {
+    let count = Count::default();
+    let toy = recipe("toy", Version::Code).unwrap();
+    run(&toy, request, &DataDir::new(None), out, &count).unwrap();
+    count.0.into_inner().unwrap()
+}
+
+#[test]
+fn finished_cells_are_kept_and_the_same_whoever_runs_them() {
+    let conditions = ["base", "history-2", "history-5"];
+    let (once, parts) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (done, to_do, mut whole) = run_toy(once.path(), &request(&conditions, &[], None));
+    assert_eq!((done, to_do, whole.len()), (0, 3, 3));
+    let (done, to_do, again) = run_toy(once.path(), &request(&conditions, &[], None));
+    assert_eq!((done, to_do, again.len()), (3, 0, 0));
+
+    let mut united = Vec::new();
+    for part in 1..=2 {
+        united.extend(run_toy(parts.path(), &request(&conditions, &[], Some((part, 2)))).2);
+    }
+    for records in [&mut whole, &mut united] {
+        records.sort_by(|a, b| a.cell.cmp(&b.cell));
+        records.iter_mut().for_each(|record| record.seconds = 0.0);
+    }
+    assert_eq!(whole, united, "parts come to the same, bit by bit");
+    let record = &whole[0];
+    assert_eq!((record.rows, record.unreliability.len()), ([600, 2000], 5));
+    // 600 rows in batches of 128, twice.
+    assert!(record.unreliability.iter().all(|line| line.len() == 10));
+    assert_eq!(record.series["loss"].len(), 2);
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_with_what_is_missing() {
+    let out = tempfile::tempdir().unwrap();
+    let request = request(&["base", "history-2"], &[], None);
+    run_toy(out.path(), &request);
+    let folder = out.path().join("records/toy/limit-600-epochs-2");
+    // What a killed run leaves: records that are whole, and maybe a temporary file.
+    std::fs::remove_file(folder.join("base.lap.0.json")).unwrap();
+    std::fs::write(folder.join(".lapwing-abandoned"), b"{").unwrap();
+    let (done, to_do, records) = run_toy(out.path(), &request);
+    assert_eq!((done, to_do, records.len()), (1, 1, 1));
+    assert_eq!(records[0].cell.condition, "base");
+}
+
+#[test]
+fn small_and_full_runs_are_never_mixed() {
+    let out = tempfile::tempdir().unwrap();
+    let small = request(&["base"], &[], None);
+    run_toy(out.path(), &small);
+    let smaller = Request { form: Form { limit_train: Some(300), epochs: Some(1) }, ..small };
+    assert_eq!(run_toy(out.path(), &smaller).1, 1, "another form is another cell");
+    let toy = recipe("toy", Version::Code).unwrap();
+    let records = Records::new(out.path());
+    let full = Results::gather(&toy, Version::Code, Form::FULL, &records).unwrap();
+    assert!(full.is_empty());
+    let text = Results::gather(&toy, Version::Paper, smaller.form, &records).unwrap();
+    assert!(text.is_empty());
+    assert_eq!(records.forms("toy", Version::Code).unwrap().len(), 2);
+}
+
+#[test]
+fn the_summary_tells_of_what_was_run_and_how() {
+    let out = tempfile::tempdir().unwrap();
+    run_toy(out.path(), &request(&["base"], &[], None));
+    let demonstration = recipe("figure-3", Version::Code).unwrap();
+    let full = Request { form: Form::FULL, ..request(&[], &[], None) };
+    run(&demonstration, &full, &DataDir::new(None), out.path(), &()).unwrap();
+    let written = summary(out.path()).unwrap();
+    let text = std::fs::read_to_string(out.path().join("RESULTS.md")).unwrap();
+    assert!(text.contains("**Reduced**: 600 samples to train on, 2 epochs instead of 25."));
+    assert!(text.contains("toy-limit-600-epochs-2.svg") && text.contains("figure-3.svg"), "{text}");
+    assert!(text.contains("`sensitivity` (appendix box plots)"), "what was not run is said");
+    assert!(!text.contains("H = 1000"), "rows without a record are left out");
+    for path in written {
+        let bytes = std::fs::read(&path).unwrap();
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("png") => assert!(bytes.starts_with(b"\x89PNG") && bytes.len() > 5_000),
+            Some("svg") => assert!(bytes.starts_with(b"<svg")),
+            _ => {}
+        }
+    }
+    let numbers = std::fs::read_to_string(out.path().join("results.json")).unwrap();
+    assert!(numbers.contains("\"n_runs\": 1") && numbers.contains("\"limit_train\": 600"));
+}
+
+#[test]
+fn data_that_is_missing_is_named_before_anything_is_run() {
+    let out = tempfile::tempdir().unwrap();
+    let fashion = recipe("table-1-fashion-mnist", Version::Code).unwrap();
+    let request = request(&["original"], &["standard"], None);
+    let error = run(&fashion, &request, &DataDir::new(None), out.path(), &()).unwrap_err();
+    assert!(error.to_string().contains("LAPWING_DATA"), "{error}");
+    let empty = DataDir::new(Some(out.path().to_owned()));
+    let error = run(&fashion, &request, &empty, out.path(), &()).unwrap_err();
+    assert!(error.to_string().contains("github.com/zalandoresearch/fashion-mnist"), "{error}");
+}
+
+/// Small files in the layout of Fashion-MNIST: a bright stripe tells the class.
+fn fashion(root: &Path, train: u32, test: u32) {
+    let folder = root.join("fashion_mnist");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |lengths: &[u32], values: Vec<u8>| {
+        let mut bytes = vec![0, 0, 8, lengths.len() as u8];
+        bytes.extend(lengths.iter().flat_map(|length| length.to_be_bytes()));
+        bytes.extend(values);
+        bytes
+    };
+    for (part, count) in [("train", train), ("t10k", test)] {
+        let class = |at: u32| (at * 7 + at / 10) % 10;
+        let pixels = (0..count)
+            .flat_map(|at| (0..784).map(move |p| if p / 78 == class(at) { 220 } else { 10 }));
+        let images = file(&[count, 28, 28], pixels.collect());
+        std::fs::write(folder.join(format!("{part}-images-idx3-ubyte")), images).unwrap();
+        let labels = file(&[count], (0..count).map(|at| class(at) as u8).collect());
+        std::fs::write(folder.join(format!("{part}-labels-idx1-ubyte")), labels).unwrap();
+    }
+}
+
+#[test]
+fn every_method_runs_on_every_kind_of_noise() {
+    let (data, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fashion(data.path(), 600, 200);
+    let data = DataDir::of_other_files(data.path().to_owned());
+    let table = recipe("table-1-fashion-mnist", Version::Code).unwrap();
+    let request = Request {
+        form: Form { limit_train: Some(450), epochs: Some(3) },
+        ..request(&[], &[], None)
+    };
+    let count = Count::default();
+    run(&table, &request, &data, out.path(), &count).unwrap();
+    let records = count.0.into_inner().unwrap().2;
+    assert_eq!(records.len(), 49);
+    for record in &records {
+        assert_eq!(record.failure, None, "{}", record.cell);
+        assert_eq!(record.series["top-1"].len(), 3, "{}: epochs that count", record.cell);
+        assert!(record.metric("max-top-1").is_some_and(|accuracy| accuracy > 0.0));
+        let noisy = if record.cell.condition == "original" { 0 } else { 6 };
+        assert_eq!(record.noisy_sources.len(), noisy);
+    }
+    let gains = recipe("percentage-difference", Version::Code).unwrap();
+    let gains =
+        Results::gather(&gains, Version::Code, request.form, &Records::new(out.path())).unwrap();
+    let told = gains.entries.iter().filter(|entry| entry.ours.is_some()).count();
+    assert_eq!(told, 7 * 6);
+}
