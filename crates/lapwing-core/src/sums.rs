@@ -117,6 +117,14 @@ impl<K: Hash + Eq> BatchSums<K> {
         self.of(source).add(loss);
     }
 
+    /// Adds what was summed up of one source elsewhere.
+    pub fn add_sum<Q>(&mut self, source: &Q, sum: &SourceSum)
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
+    {
+        self.of(source).merge(sum);
+    }
+
     /// Adds another worker's part of the batch.
     ///
     /// Merge the parts in the same order (that of the ranks) on every worker, and all of them end
@@ -126,7 +134,7 @@ impl<K: Hash + Eq> BatchSums<K> {
         K: Clone,
     {
         for (source, sum) in &other.sums {
-            self.of(source).merge(sum);
+            self.add_sum(source, sum);
         }
     }
 

@@ -54,6 +54,7 @@ struct Page<'a> {
     evidence: Vec<EvidenceView>,
     evidence_left_out: Option<String>,
     curves: Vec<Picture>,
+    scores: Vec<[String; 3]>,
     settings: Vec<SettingView>,
     dropped: Vec<(String, String)>,
     dropped_total: String,
@@ -175,6 +176,7 @@ impl Page<'_> {
             evidence,
             evidence_left_out: (left_out > 0).then(|| number::count(left_out as u64)),
             curves: curves(&report.epochs, report.summary.best_epoch),
+            scores: scores(&report.epochs),
             settings: report
                 .configuration
                 .iter()
@@ -277,6 +279,9 @@ fn curves(epochs: &[EpochMetric], best: Option<u64>) -> Vec<Picture> {
     metrics.sort_by_key(|metric| *metric != "loss");
     let splits = distinct(epochs.iter().map(|e| e.split.as_str()));
     let picture = |metric: &&str| {
+        if !is_curve(epochs, metric) {
+            return None;
+        }
         let lines = splits.iter().take(COLOURS).enumerate().map(|(i, split)| {
             let own = epochs.iter().filter(|e| e.metric == *metric && e.split == *split);
             let mut points: Vec<(f64, Option<f64>)> =
@@ -298,6 +303,24 @@ fn curves(epochs: &[EpochMetric], best: Option<u64>) -> Vec<Picture> {
         Some(drawn.with_rule(best.map(|epoch| epoch as f64), "kept"))
     };
     metrics.iter().take(COLOURS).filter_map(picture).collect()
+}
+
+/// Whether a metric was measured at more than one epoch of some split.
+fn is_curve(epochs: &[EpochMetric], metric: &str) -> bool {
+    let own = || epochs.iter().filter(|e| e.metric == metric);
+    own().any(|a| own().any(|b| a.split == b.split && a.epoch != b.epoch))
+}
+
+/// What was measured once, of the parameters that were kept: split, metric, value.
+fn scores(epochs: &[EpochMetric]) -> Vec<[String; 3]> {
+    let metrics = distinct(epochs.iter().map(|e| e.metric.as_str()));
+    let once: Vec<&str> = metrics.into_iter().filter(|metric| !is_curve(epochs, metric)).collect();
+    let row = |e: &EpochMetric| {
+        let words = number::metric_words(&e.metric).0;
+        let value = number::metric(&e.metric, e.value.unwrap_or(f64::NAN));
+        [name::short(&e.split), name::short(words), value]
+    };
+    epochs.iter().filter(|e| once.contains(&e.metric.as_str())).map(row).collect()
 }
 
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {

@@ -4,7 +4,7 @@
 mod cases;
 
 use cases::{HOSTILE, crowd, hostile, nonsense, regression};
-use lapwing_report::{Evidence, Report, ReportError, SourceRow, Trajectory, render};
+use lapwing_report::{EpochMetric, Evidence, Report, ReportError, SourceRow, Trajectory, render};
 
 /// All that stands between `<` and `>`.
 fn tags(page: &str) -> Vec<&str> {
@@ -51,6 +51,25 @@ fn nothing_is_fetched_from_anywhere() {
             tags(&page).into_iter().filter_map(|tag| tag.split_once("href=").map(|(_, link)| link));
         assert!(links.all(|link| link.starts_with("\"#")));
     }
+}
+
+#[test]
+fn what_was_measured_once_is_a_number_and_not_a_picture() {
+    let measured = |epoch, split: &str, metric: &str| EpochMetric {
+        epoch,
+        split: split.to_owned(),
+        metric: metric.to_owned(),
+        value: Some(0.25),
+    };
+    let epochs = vec![
+        measured(1, "train", "loss"),
+        measured(2, "train", "loss"),
+        measured(2, "test", "accuracy"),
+    ];
+    let page = render(&Report { epochs, ..Report::default() }).unwrap();
+    assert!(page.contains("loss per epoch") && !page.contains("accuracy per epoch"));
+    let (_, scores) = page.split_once("The model that was kept").unwrap();
+    assert!(scores.contains("accuracy") && scores.contains("25"), "{scores}");
 }
 
 #[test]

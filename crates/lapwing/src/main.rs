@@ -29,6 +29,7 @@ use arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    lapwing_ops::tune_process();
     let done = match arguments.command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Train(arguments) => train::run(*arguments),

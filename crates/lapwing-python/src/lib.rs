@@ -1,0 +1,24 @@
+//! `lapwing._lapwing`, the part of the Python package that is written in Rust.
+//!
+//! It is thin: arrays, names and errors are translated here, and everything else is a call to a
+//! library. What users see is in `python/lapwing`, which is also where it is documented.
+
+mod batch;
+mod lap;
+mod name;
+
+use pyo3::prelude::*;
+
+/// The part of lapwing that is written in Rust; use `lapwing` instead.
+#[pymodule]
+mod _lapwing {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::lap::{_restore, Rule};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

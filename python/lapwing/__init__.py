@@ -1,0 +1,43 @@
+"""Training on data from many sources of unknown reliability: Loss Adapted Plasticity (LAP).
+
+A source (a hospital, a device, an annotator) whose loss stays above that of the others loses weight, step by step, so
+that training uses everybody early and only the reliable sources late, when networks start to memorise noise.
+
+==============================  =========================================================================
+`LossAdaptedPlasticity`         a PyTorch module: losses and sources in, weighted losses out
+`Lap`, `lapwing.numpy.weigh`    the same for NumPy, JAX and anything else that turns into an array
+`LapClassifier`, `LapRegressor` scikit-learn estimators with ``fit(X, y, sources=...)``; no PyTorch needed
+`replay`                        the rule over a log of losses from any training run
+`plot`, `report`                a picture or an HTML page of what the rule found
+==============================  =========================================================================
+
+Importing `lapwing` imports NumPy and nothing else; PyTorch, scikit-learn and matplotlib are imported when used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from lapwing._lapwing import __version__
+from lapwing.numpy import Lap
+
+if TYPE_CHECKING:
+    from lapwing.torch import LossAdaptedPlasticity
+
+__all__ = ["Lap", "LossAdaptedPlasticity", "__version__"]
+
+_MODULES = {"LossAdaptedPlasticity": "lapwing.torch"}
+
+
+def __getattr__(name: str) -> Any:
+    """What needs a further package is imported when it is asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

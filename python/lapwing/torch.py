@@ -1,0 +1,300 @@
+"""Loss Adapted Plasticity as a PyTorch module."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.distributed as dist
+
+from lapwing._arrays import as_sources
+from lapwing._lapwing import Rule
+from lapwing.numpy import Ties, Weighting
+
+__all__ = ["LossAdaptedPlasticity"]
+
+_HEADER = 8
+"""Bytes in front of a worker's message that say how long it is."""
+
+
+class LossAdaptedPlasticity(torch.nn.Module):
+    """Weighs the loss of each sample by the reliability of the source it came from.
+
+    Arguments, defaults, attributes and results are those of the authors' package ``loss_adapted_plasticity``: changing
+    the import line is all it takes. Its numerical faults are not reproduced: statistics are float64 and never drift,
+    a loss that is not finite harms nobody else, weights never vanish all at once, and the state can be saved.
+
+    Parameters
+    ----------
+    history_length : int, at least 1, default 50
+        How many batch-mean losses of a source are remembered. A source is judged, and counts when others are judged,
+        once it has that many.
+    warmup_iters : int, at least 0, default 100
+        How many calls pass before the first judgement.
+    depression_strength : float, at least 0, default 1.0
+        How fast weight falls as unreliability C rises: the weight is
+        1 - tanh(discrete_amount * depression_strength * C)**2.
+    discrete_amount : float, at least 0, default 0.005
+        The step of the depression; only its product with ``depression_strength`` counts.
+    leniency : float, at least 0, default 1.0
+        How many standard deviations above the others' mean loss a source may lie. Infinity accuses nobody.
+    device : default "cpu"
+        Accepted for compatibility. Statistics are always kept on the CPU; losses may live anywhere, and the result
+        lives where they do.
+    ties : {"package", "paper"}, default "package"
+        What happens to a source exactly on the threshold: "package" raises its unreliability, and leaves it alone where
+        the others spread by at most 1e-8; "paper" lowers it.
+    weighting : {"tanh-squared", "exponential", "cut"}, default "tanh-squared"
+        The function from unreliability to weight: the paper's; exp(-discrete_amount * depression_strength * C); or 1
+        until the paper's reaches one half, then 0.
+    distributed : bool, default True
+        Whether workers share what they see when ``torch.distributed`` is initialised: the statistics are then those of
+        the global batch, and every rank ends in the same state, at the cost of one small collective per call. Every
+        rank must call the module once per step.
+    process_group : default None
+        The workers that share; None for all of them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from lapwing import LossAdaptedPlasticity
+    >>> lap = LossAdaptedPlasticity(history_length=25, leniency=0.8)
+    >>> losses = torch.rand(4, requires_grad=True)           # criterion(..., reduction="none")
+    >>> lap(losses, ["ward 1", "ward 2", "ward 1", "ward 3"]).mean().backward()
+    >>> lap.source_unreliability_
+    {'ward 1': 0.0, 'ward 2': 0.0, 'ward 3': 0.0}
+    """
+
+    def __init__(
+        self,
+        history_length: int = 50,
+        warmup_iters: int = 100,
+        depression_strength: float = 1.0,
+        discrete_amount: float = 0.005,
+        leniency: float = 1.0,
+        device: Any = "cpu",
+        *,
+        ties: Ties = "package",
+        weighting: Weighting = "tanh-squared",
+        distributed: bool = True,
+        process_group: dist.ProcessGroup | None = None,
+    ) -> None:
+        super().__init__()
+        self._settings = {
+            "history_length": int(history_length),
+            "warmup_iters": int(warmup_iters),
+            "depression_strength": float(depression_strength),
+            "discrete_amount": float(discrete_amount),
+            "leniency": float(leniency),
+            "device": torch.device(device),
+        }
+        self.distributed = distributed
+        self.process_group = process_group
+        self._message_size = 1 << 10
+        self._rule = Rule(
+            history_length=int(history_length),
+            leniency=float(leniency),
+            depression_strength=float(depression_strength),
+            discrete_amount=float(discrete_amount),
+            warmup=int(warmup_iters),
+            ties=ties,
+            weighting=weighting,
+        )
+
+    def forward(
+        self,
+        losses: torch.Tensor,
+        sources: Any,
+        writer: Any = None,
+        writer_prefix: str | None = None,
+    ) -> torch.Tensor:
+        """One step: updates the sources of a batch and returns its losses, weighted.
+
+        Parameters
+        ----------
+        losses : tensor of shape (B,) or (B, ...), floating point
+            The loss of each sample, as ``reduction="none"`` gives it. Further dimensions are averaged to judge a
+            source, unless there is a source for every entry.
+        sources : tensor, array or list, one entry per sample
+            Where each sample came from: integers or texts; 5 and "5" are the same source.
+        writer : optional
+            Anything with ``add_scalar(tag, value, step)``, such as a SummaryWriter of TensorBoard: is told the
+            unreliability, the multiplier and the loss of each source of the batch.
+        writer_prefix : str, optional
+            Goes before the tags, with a slash.
+
+        Returns
+        -------
+        tensor of the shape, type and device of ``losses``
+            The gradient flows through the losses and not through the weights. Where a loss is not finite the result
+            and its gradient are 0.
+        """
+        if not losses.is_floating_point():
+            raise TypeError(f"losses must be floating point, not {losses.dtype}")
+        names = _names(sources)
+        samples = _samples(losses, len(names))
+        if self.distributed and _workers(self.process_group) > 1:
+            weights, finite = self._rule.finish(self._exchange(self._rule.start(samples, names), losses.device))
+        else:
+            weights, finite = self._rule.weigh(samples, names)
+        multiplier = torch.from_numpy(weights)
+        if losses.dtype != multiplier.dtype or not losses.is_cpu:
+            multiplier = multiplier.to(losses.device, losses.dtype)
+        if losses.ndim > 1:
+            per_entry = multiplier.numel() == losses.numel()
+            multiplier = multiplier.view(losses.shape if per_entry else (-1,) + (1,) * (losses.ndim - 1))
+        if writer is not None:
+            self._write(writer, writer_prefix)
+        if not finite:
+            losses = losses.masked_fill(multiplier == 0, 0.0)  # as 0 * nan is nan
+        return losses * multiplier
+
+    @property
+    def history_length(self) -> int:
+        """How many batch-mean losses of a source are remembered."""
+        return self._settings["history_length"]
+
+    @property
+    def warmup_iters(self) -> int:
+        """How many calls pass before the first judgement."""
+        return self._settings["warmup_iters"]
+
+    @property
+    def depression_strength(self) -> float:
+        """How fast weight falls as unreliability rises."""
+        return self._settings["depression_strength"]
+
+    @property
+    def discrete_amount(self) -> float:
+        """The step of the depression."""
+        return self._settings["discrete_amount"]
+
+    @property
+    def leniency(self) -> float:
+        """How many standard deviations above the others' mean loss a source may lie."""
+        return self._settings["leniency"]
+
+    @property
+    def device(self) -> torch.device:
+        """As given."""
+        return self._settings["device"]
+
+    @property
+    def step_count(self) -> int:
+        """How many calls have been made."""
+        return self._rule.step
+
+    @property
+    def n_sources(self) -> int:
+        """How many sources have been seen."""
+        return len(self._rule)
+
+    @property
+    def source_unreliability_(self) -> dict[str, float]:
+        """The unreliability of each source, by name in the order of texts: "10" comes before "2"."""
+        table = self._rule.sources()
+        return {name: float(value) for name, value in sorted(zip(table["source"], table["unreliability"]))}
+
+    @property
+    def source_weight_(self) -> dict[str, float]:
+        """What samples of each source weigh now, by name in the order of texts."""
+        table = self._rule.sources()
+        return dict(sorted(zip(table["source"], table["weight"])))
+
+    def sources(self) -> dict[str, list[Any]]:
+        """Where every source stands, in order of first appearance: a dictionary with a list per column."""
+        return self._rule.sources()  # type: ignore[return-value]
+
+    def extra_repr(self) -> str:
+        """The parameters, for ``print(lap)``."""
+        return ", ".join(f"{name}={value}" for name, value in self._settings.items() if name != "device")
+
+    def get_extra_state(self) -> torch.Tensor:
+        """All that is known, as a tensor of bytes (JSON): what ``state_dict`` holds, safe to load."""
+        return torch.frombuffer(bytearray(self._rule.state()), dtype=torch.uint8)
+
+    def set_extra_state(self, state: torch.Tensor) -> None:
+        """Goes on from a saved state, whatever sources either has seen; called by ``load_state_dict``."""
+        self._rule.load(state.detach().cpu().numpy().tobytes())
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "process_group": None}  # a group of workers exists in one process only
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LossAdaptedPlasticity:
+        twin = self.__class__.__new__(self.__class__)
+        memo[id(self)] = twin
+        twin.__dict__.update(copy.deepcopy(self.__getstate__(), memo))
+        twin.process_group = self.process_group
+        return twin
+
+    def _write(self, writer: Any, prefix: str | None) -> None:
+        start = "" if prefix is None else f"{prefix}/"
+        step = self._rule.step - 1
+        for source, loss, unreliability, weight in self._rule.present():
+            writer.add_scalar(f"{start}unreliability/source_{source}", float(unreliability), step)
+            writer.add_scalar(f"{start}depression_multiplier/source_{source}", weight, step)
+            if loss is not None:
+                writer.add_scalar(f"{start}loss/source_{source}", loss, step)
+
+    def _exchange(self, part: bytes, device: torch.device) -> list[bytes]:
+        """What every worker said, by rank.
+
+        Messages have one size everywhere, which every worker knows without asking. Where a worker has more to say than
+        fits, all see it in the headers and say it again with more room, which stays: rare, so that a step costs one
+        collective.
+        """
+        group = self.process_group
+        if dist.get_backend(group) != "nccl":
+            device = torch.device("cpu")
+        elif device.type != "cuda":
+            device = torch.device("cuda", torch.cuda.current_device())
+        while True:
+            size = self._message_size
+            message = np.zeros(_HEADER + size, dtype=np.uint8)
+            message[:_HEADER].view(np.uint64)[0] = len(part)
+            content = np.frombuffer(part[:size], dtype=np.uint8)
+            message[_HEADER : _HEADER + len(content)] = content
+            sent = torch.from_numpy(message).to(device)
+            received = [torch.empty_like(sent) for _ in range(_workers(group))]
+            dist.all_gather(received, sent, group=group)
+            messages = [tensor.cpu().numpy() for tensor in received]
+            lengths = [int(message[:_HEADER].view(np.uint64)[0]) for message in messages]
+            if max(lengths) <= size:
+                return [message[_HEADER : _HEADER + n].tobytes() for message, n in zip(messages, lengths)]
+            self._message_size = 1 << (max(lengths) - 1).bit_length()
+
+
+def _workers(group: dist.ProcessGroup | None) -> int:
+    return dist.get_world_size(group) if dist.is_available() and dist.is_initialized() else 1
+
+
+def _names(sources: Any) -> npt.NDArray[np.int64] | list[Any]:
+    if not isinstance(sources, torch.Tensor):
+        return as_sources(sources)
+    if sources.dtype is torch.int64 and sources.ndim == 1 and sources.is_cpu:
+        return sources.numpy()
+    if sources.dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8):
+        return sources.to("cpu", torch.int64).reshape(-1).numpy()
+    return sources.detach().reshape(-1).tolist()  # type: ignore[no-any-return]
+
+
+def _samples(losses: torch.Tensor, sources: int) -> npt.NDArray[Any]:
+    """One loss per source, on the CPU, as float32 or float64."""
+    losses = losses.detach()
+    if losses.ndim == 1 and losses.dtype is torch.float32 and losses.is_cpu and losses.is_contiguous():
+        return losses.numpy()
+    if losses.ndim != 1:
+        if losses.ndim == 0:
+            raise ValueError(
+                "losses is a single number: the rule needs one loss per sample, such as reduction='none' gives"
+            )
+        if losses.numel() == sources:
+            losses = losses.reshape(-1)
+        else:
+            losses = losses.reshape(losses.shape[0], -1).mean(1, dtype=torch.float64)
+    if losses.dtype not in (torch.float32, torch.float64):
+        losses = losses.float()
+    return losses.cpu().contiguous().numpy()
