@@ -83,8 +83,9 @@ fn weights(recipe: &Recipe, records: &[Record]) -> Picture {
                 panel.marks_up(&mut picture, &[0.0, 0.5, 1.0]);
                 picture.text_upwards((left - 28.0, top + high / 2.0), 9.0, "weight");
             }
-            let ends = [0.0, steps as f64].map(|step| (step, number(step)));
-            panel.marks_across(&mut picture, &ends);
+            let steps: Vec<(f64, String)> =
+                marks(panel.x, 3).into_iter().map(|step| (step, number(step))).collect();
+            panel.marks_across(&mut picture, &steps);
             let Some(record) = record else { continue };
             let Some(condition) = recipe.condition(id) else { continue };
             let Some(method) = recipe.method(&record.cell.method) else { continue };

@@ -69,6 +69,12 @@ impl Record {
         }
     }
 
+    /// Whether it was made with these settings. Settings that did not exist when it was made are passed over: hours of
+    /// runs are not thrown away for a new option that stands at its default.
+    pub(crate) fn agrees(&self, settings: &Value) -> bool {
+        agree(&self.settings, settings)
+    }
+
     /// A number by its name: one that was measured once, or the greatest (`max-…`), least (`min-…`) or last
     /// (`final-…`) of a series.
     pub fn metric(&self, name: &str) -> Option<f64> {
@@ -86,6 +92,16 @@ impl Record {
             "final" => numbers.last(),
             _ => None,
         }
+    }
+}
+
+/// Whether everything that the old settings say is said by the new ones, too.
+fn agree(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            old.iter().all(|(key, value)| new.get(key).is_some_and(|other| agree(value, other)))
+        }
+        _ => old == new,
     }
 }
 
@@ -135,7 +151,7 @@ impl Records {
         let same = record.cell == *cell
             && record.form == form
             && record.version == version.word()
-            && record.settings == *settings;
+            && record.agrees(settings);
         Ok(same.then_some(record))
     }
 
@@ -263,6 +279,18 @@ mod tests {
         assert_eq!(records.forms("toy", Version::Code).unwrap(), [full, small]);
         assert!(records.forms("toy", Version::Paper).unwrap().is_empty());
         assert!(records.forms("california", Version::Code).unwrap().is_empty());
+    }
+
+    #[test]
+    fn settings_agree_if_new_ones_are_added_but_not_if_old_ones_change() {
+        let mut record = record(Form::FULL);
+        record.settings = serde_json::json!({"epochs": 40, "method": {"kind": "lap", "H": 25}});
+        let with = |text: &str| record.agrees(&serde_json::from_str(text).unwrap());
+        assert!(with(r#"{"epochs": 40, "method": {"kind": "lap", "H": 25}}"#));
+        assert!(with(r#"{"epochs": 40, "method": {"kind": "lap", "H": 25, "new": 0}}"#));
+        assert!(!with(r#"{"epochs": 41, "method": {"kind": "lap", "H": 25}}"#));
+        assert!(!with(r#"{"epochs": 40, "method": {"kind": "lap"}}"#));
+        assert!(!with(r#"{"epochs": 40, "method": null}"#));
     }
 
     #[test]

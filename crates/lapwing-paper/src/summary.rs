@@ -54,7 +54,7 @@ const HEAD: &str = "\
 Every number of ours comes from a record of a real run below `records/`; this page is made from them by
 `lapwing paper summary`. A cell shows our mean ± sample standard deviation (number of runs), then the paper's, then
 the difference in standard errors, √(s²/n + s′²/n′); where one side is a single run, the spread of the other stands in.
-A dash means that there is no such number. Where the paper's text and its authors' code differ, the code is followed,
+Smaller runs are not compared. A dash means that there is no such number. Where the paper's text and its authors' code differ, the code is followed,
 unless the heading says otherwise.
 ";
 
@@ -149,11 +149,8 @@ fn matrix(text: &mut String, corner: &str, entries: &[Entry], column: impl Fn(&E
 fn cell(entry: &Entry) -> String {
     let ours = entry.ours.as_ref().map_or_else(|| "–".to_owned(), |s| format!("**{}**", shown(s)));
     let paper = entry.paper.as_ref().map_or_else(|| "–".to_owned(), shown);
-    let difference = entry
-        .ours
-        .zip(entry.paper)
-        .and_then(|(ours, paper)| ours.difference(&paper))
-        .map_or_else(String::new, |difference| format!("<br>{}", signed(difference)));
+    let difference =
+        entry.difference.map_or_else(String::new, |number| format!("<br>{}", signed(number)));
     let failures = match entry.failures {
         0 => String::new(),
         failures => format!(", {failures} failed"),
@@ -234,7 +231,7 @@ fn number(results: &Results, entry: &Entry) -> Option<Number> {
         form: results.form,
         paper_mean: entry.paper.map(|paper| paper.mean),
         paper_std: entry.paper.and_then(|paper| paper.std),
-        standard_errors: entry.paper.and_then(|paper| ours.difference(&paper)),
+        standard_errors: entry.difference,
     })
 }
 

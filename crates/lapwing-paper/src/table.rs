@@ -75,6 +75,8 @@ pub struct Entry {
     pub failures: usize,
     /// The paper's, if it has one.
     pub paper: Option<Statistics>,
+    /// How far ours lies above the paper's, in standard errors; for full runs, because smaller ones are something else.
+    pub difference: Option<f64>,
 }
 
 /// What is known of an experiment in one form.
@@ -100,7 +102,7 @@ impl Results {
         form: Form,
         records: &Records,
     ) -> Result<Self, PaperError> {
-        let (records, entries) = match recipe.kind {
+        let (records, mut entries) = match recipe.kind {
             Kind::Derived => derived(recipe, version, form, records)?,
             _ => {
                 let own = own(recipe, version, form, records)?;
@@ -108,6 +110,11 @@ impl Results {
                 (own, entries)
             }
         };
+        if form == Form::FULL {
+            for entry in &mut entries {
+                entry.difference = entry.ours.zip(entry.paper).and_then(|(o, p)| o.difference(&p));
+            }
+        }
         Ok(Self { recipe: recipe.clone(), version, form, records, entries })
     }
 
@@ -128,7 +135,7 @@ fn own(
     for record in records.all(&recipe.id, form, version)? {
         let known = recipe.condition(&record.cell.condition).is_some()
             && recipe.method(&record.cell.method).is_some();
-        if known && record.settings == settings(recipe, &record.cell, form)? {
+        if known && record.agrees(&settings(recipe, &record.cell, form)?) {
             own.push(record);
         }
     }
@@ -159,6 +166,7 @@ fn entries(recipe: &Recipe, records: &[Record]) -> Vec<Entry> {
                     ours: Statistics::of(&numbers),
                     failures: runs.iter().filter(|record| record.failure.is_some()).count(),
                     paper: paper.map(|number| number.statistics(recipe)),
+                    difference: None,
                 });
             }
         }
@@ -218,6 +226,7 @@ fn derived(
                     ours: Statistics::of(&gains),
                     failures: 0,
                     paper: paper.map(|number| number.statistics(recipe_of_gains)),
+                    difference: None,
                 });
             }
         }
@@ -278,7 +287,7 @@ mod tests {
         let statistics = |mean, std, runs| Statistics { mean, std, runs };
         let (ours, paper) = (statistics(82.0, Some(1.0), 4), statistics(81.0, Some(2.0), 16));
         // √(1/4 + 4/16) = 0.7071
-        assert!((ours.difference(&paper).unwrap() - 1.414_213_562).abs() < 1e-9);
+        assert!((ours.difference(&paper).unwrap() - std::f64::consts::SQRT_2).abs() < 1e-9);
         // A single run of ours is given the paper's spread: √(4 + 4/16) = 2.0616
         let single = statistics(82.0, None, 1);
         assert!((single.difference(&paper).unwrap() - 0.485_071_250).abs() < 1e-9);

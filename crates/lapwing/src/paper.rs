@@ -229,14 +229,13 @@ fn present(recipe: &Recipe, request: &Request, out: &Path, quiet: bool) -> anyho
             (Some(ours), failures) => format!("{}, {failures} failed", shown(ours)),
             (None, failures) => format!("{failures} failed"),
         };
-        let difference = entry.ours.zip(entry.paper).and_then(|(o, p)| o.difference(&p));
         table.row([
             entry.condition_name.clone(),
             entry.method_name.clone(),
             metric_name(&entry.metric),
             ours,
             entry.paper.as_ref().map_or_else(|| "–".to_owned(), shown),
-            difference.map_or_else(|| "–".to_owned(), signed),
+            entry.difference.map_or_else(|| "–".to_owned(), signed),
         ]);
     }
     if results.is_empty() {

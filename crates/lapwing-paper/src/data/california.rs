@@ -110,7 +110,7 @@ fn derived(raw: &[f64; 9]) -> [f64; 9] {
 fn rows(bytes: &[u8], header: bool) -> Result<Vec<[f64; 9]>, String> {
     let mut reader =
         csv::ReaderBuilder::new().has_headers(header).trim(csv::Trim::All).from_reader(bytes);
-    if header && reader.headers().map_err(|error| error.to_string())? != &COLUMNS[..] {
+    if header && reader.headers().map_err(|error| error.to_string())? != COLUMNS[..] {
         return Err(format!("its header is not {}", COLUMNS.join(",")));
     }
     let mut rows = Vec::new();

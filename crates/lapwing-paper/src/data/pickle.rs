@@ -212,10 +212,7 @@ impl Machine<'_> {
             ("numpy", "dtype") => Name::Type,
             ("_codecs", "encode") => Name::Encode,
             _ => {
-                return Err(format!(
-                    "the name {:?} of {:?}, which arrays do not need",
-                    name, module
-                ));
+                return Err(format!("the name {name:?} of {module:?}, which arrays do not need"));
             }
         };
         self.push(Value::Name(name))
