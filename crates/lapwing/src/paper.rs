@@ -84,6 +84,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How")]
     jobs: Option<usize>,
 
+    /// Compute with Burn's own operations instead of ours, to compare the two: slower. Records do not
+    /// tell, so give it an --out of its own
+    #[arg(long, help_heading = "How", requires = "out")]
+    stock: bool,
+
     /// List the cells, and which of them are done, instead of running them
     #[arg(long)]
     list: bool,
@@ -126,6 +131,7 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Arguments { ids, out, quiet, .. } = arguments;
+    lapwing_ops::use_stock(arguments.stock);
     if ids.iter().any(|id| id == "summary") {
         ensure!(ids.len() == 1, "`summary` stands alone: it tells of all experiments");
         ensure!(
