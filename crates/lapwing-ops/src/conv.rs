@@ -4,6 +4,10 @@ use burn::tensor::Tensor;
 use burn::tensor::module;
 use burn::tensor::ops::ConvOptions;
 
+use crate::kernels::columns::column_sums;
+use crate::kernels::conv::{Axis, Conv, backward_input, backward_weight, forward};
+use crate::operation::{Dense, Operation, accelerated, run};
+
 /// How a window moves over an image: rows, then columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window2d {
@@ -44,7 +48,14 @@ pub fn conv2d(
     bias: Option<Tensor<1>>,
     window: Window2d,
 ) -> Tensor<4> {
-    stock(x, weight, bias, window)
+    if !accelerated(&x) {
+        return stock(x, weight, bias, window);
+    }
+    let (x, weight) = (x.into_dispatch(), weight.into_dispatch());
+    match bias {
+        Some(bias) => run(window, [x, weight, bias.into_dispatch()]),
+        None => run(window, [x, weight]),
+    }
 }
 
 /// Convolves sequences `[n, length, in]` with kernels `[length, in, out]`, zeros beyond the ends.
@@ -74,4 +85,77 @@ fn stock(x: Tensor<4>, weight: Tensor<4>, bias: Option<Tensor<1>>, window: Windo
     let options = ConvOptions::new(window.stride, window.padding, [1, 1], 1);
     module::conv2d(x.permute([0, 3, 1, 2]), weight.permute([3, 2, 0, 1]), bias, options)
         .permute([0, 2, 3, 1])
+}
+
+impl Window2d {
+    fn sizes(&self, x: &Dense, weight: &Dense) -> Conv {
+        let [images, height, width, channels] = x.shape();
+        let [rows, columns, inputs, outputs] = weight.shape();
+        assert_eq!(channels, inputs, "kernels for as many channels as the image has");
+        Conv {
+            images,
+            inputs,
+            outputs,
+            rows: Axis::new(height, rows, self.stride[0], self.padding[0]),
+            columns: Axis::new(width, columns, self.stride[1], self.padding[1]),
+        }
+    }
+
+    fn convolve(&self, x: &Dense, weight: &Dense, bias: Option<&Dense>) -> Dense {
+        let sizes = self.sizes(x, weight);
+        let y = forward(sizes, x, weight, bias.map(|bias| &bias[..]));
+        let Conv { images, outputs, rows, columns, .. } = sizes;
+        Dense::from_vec(y, &[images, rows.output, columns.output, outputs])
+    }
+
+    fn gradients(
+        &self,
+        x: &Dense,
+        weight: &Dense,
+        dy: &Dense,
+        wanted: [bool; 2],
+    ) -> [Option<Dense>; 2] {
+        let sizes = self.sizes(x, weight);
+        [
+            wanted[0].then(|| Dense::from_vec(backward_input(sizes, dy, weight), &x.shape::<4>())),
+            wanted[1].then(|| Dense::from_vec(backward_weight(sizes, x, dy), &weight.shape::<4>())),
+        ]
+    }
+}
+
+impl Operation<2> for Window2d {
+    type Saved = [Dense; 2];
+
+    fn forward(&self, [x, weight]: [Dense; 2]) -> (Dense, Self::Saved) {
+        (self.convolve(&x, &weight, None), [x, weight])
+    }
+
+    fn backward(
+        &self,
+        [x, weight]: Self::Saved,
+        dy: Dense,
+        wanted: [bool; 2],
+    ) -> [Option<Dense>; 2] {
+        self.gradients(&x, &weight, &dy, wanted)
+    }
+}
+
+impl Operation<3> for Window2d {
+    type Saved = [Dense; 2];
+
+    fn forward(&self, [x, weight, bias]: [Dense; 3]) -> (Dense, Self::Saved) {
+        (self.convolve(&x, &weight, Some(&bias)), [x, weight])
+    }
+
+    fn backward(
+        &self,
+        [x, weight]: Self::Saved,
+        dy: Dense,
+        wanted: [bool; 3],
+    ) -> [Option<Dense>; 3] {
+        let [of_x, of_weight] = self.gradients(&x, &weight, &dy, [wanted[0], wanted[1]]);
+        let [.., outputs] = weight.shape::<4>();
+        let of_bias = wanted[2].then(|| Dense::from_vec(column_sums(&dy, outputs), &[outputs]));
+        [of_x, of_weight, of_bias]
+    }
 }

@@ -9,14 +9,18 @@
 //! give the same bits with any number of threads.
 
 mod conv;
+mod kernels;
 mod linear;
 mod loss;
 mod norm;
+mod operation;
 mod pool;
 mod process;
 mod step;
 
 pub use conv::{Window1d, Window2d, conv1d, conv2d};
+#[doc(hidden)]
+pub use kernels::level::Level;
 pub use linear::linear;
 pub use loss::cross_entropy;
 pub use norm::{batch_norm, batch_norm_with};

@@ -25,7 +25,7 @@ pub fn tune_process() {
     // SAFETY: `mallopt` takes two integers, may be called at any time, and reports a refusal by its result, which only
     // means that the default stays.
     unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, i32::MAX);
+        libc::mallopt(libc::M_MMAP_MAX, 0);
         libc::mallopt(libc::M_TRIM_THRESHOLD, i32::MAX);
         libc::mallopt(libc::M_TOP_PAD, 16 << 20);
     }

@@ -2,6 +2,9 @@
 
 use burn::tensor::Tensor;
 
+use crate::kernels::step::{Adam, Sgd, adam, sgd};
+use crate::operation::{Dense, accelerated, plain};
+
 /// One step of stochastic gradient descent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SgdStep {
@@ -49,6 +52,20 @@ pub fn sgd_step<const D: usize>(
     velocity: Option<Tensor<D>>,
     step: SgdStep,
 ) -> (Tensor<D>, Option<Tensor<D>>) {
+    if accelerated(&theta) && !theta.is_autodiff() {
+        let [mut theta, gradient] = [theta, gradient].map(dense);
+        let mut velocity = match velocity {
+            Some(velocity) if step.momentum != 0.0 => dense(velocity),
+            _ => gradient.zeros(),
+        };
+        let numbers = Sgd {
+            rate: step.rate as f32,
+            momentum: step.momentum as f32,
+            weight_decay: step.weight_decay as f32,
+        };
+        sgd(theta.make_mut(), &gradient, velocity.make_mut(), numbers);
+        return (theta.into_tensor(), (step.momentum != 0.0).then(|| velocity.into_tensor()));
+    }
     let gradient = decayed(gradient, &theta, step.weight_decay);
     if step.momentum == 0.0 {
         return (theta - gradient.mul_scalar(step.rate), None);
@@ -71,13 +88,33 @@ pub fn adam_step<const D: usize>(
     second: Tensor<D>,
     step: AdamStep,
 ) -> (Tensor<D>, Tensor<D>, Tensor<D>) {
+    let corrections = step.corrections();
+    if accelerated(&theta) && !theta.is_autodiff() {
+        let [mut theta, gradient, mut first, mut second] =
+            [theta, gradient, first, second].map(dense);
+        let numbers = Adam {
+            rate: (step.rate / corrections.0) as f32,
+            root: corrections.1 as f32,
+            beta1: step.beta1 as f32,
+            beta2: step.beta2 as f32,
+            rest1: (1.0 - step.beta1) as f32,
+            rest2: (1.0 - step.beta2) as f32,
+            epsilon: step.epsilon as f32,
+            weight_decay: step.weight_decay as f32,
+        };
+        adam(theta.make_mut(), &gradient, first.make_mut(), second.make_mut(), numbers);
+        return (theta.into_tensor(), first.into_tensor(), second.into_tensor());
+    }
     let gradient = decayed(gradient, &theta, step.weight_decay);
     let first = first.mul_scalar(step.beta1) + gradient.clone().mul_scalar(1.0 - step.beta1);
     let second = second.mul_scalar(step.beta2) + gradient.square().mul_scalar(1.0 - step.beta2);
-    let corrections = step.corrections();
     let scale = second.clone().sqrt().div_scalar(corrections.1).add_scalar(step.epsilon);
     let theta = theta - (first.clone() / scale).mul_scalar(step.rate / corrections.0);
     (theta, first, second)
+}
+
+fn dense<const D: usize>(tensor: Tensor<D>) -> Dense {
+    Dense::new(plain(tensor.into_dispatch()))
 }
 
 fn decayed<const D: usize>(gradient: Tensor<D>, theta: &Tensor<D>, weight_decay: f64) -> Tensor<D> {

@@ -1,0 +1,15 @@
+//! Kernels on slices. They know nothing of Burn.
+//!
+//! Nothing here depends on the number of threads: work is split, and sums are grouped, by the size of the problem alone.
+
+pub(crate) mod columns;
+pub(crate) mod conv;
+pub(crate) mod fresh;
+pub(crate) mod lanes;
+pub(crate) mod level;
+pub(crate) mod loss;
+pub(crate) mod norm;
+pub(crate) mod pool;
+pub(crate) mod product;
+pub(crate) mod step;
+pub(crate) mod tile;

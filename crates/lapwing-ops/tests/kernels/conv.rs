@@ -1,0 +1,191 @@
+//! Convolution.
+
+use burn::tensor::Tensor;
+use lapwing_ops::{Window1d, Window2d, conv1d, conv2d};
+use proptest::prelude::*;
+
+use crate::judge::{Case, numbers};
+
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    images: usize,
+    input: [usize; 2],
+    channels: [usize; 2],
+    taps: [usize; 2],
+    window: Window2d,
+}
+
+impl Sizes {
+    fn output(&self, side: usize) -> usize {
+        (self.input[side] + 2 * self.window.padding[side] - self.taps[side])
+            / self.window.stride[side]
+            + 1
+    }
+
+    fn lens(&self) -> [usize; 3] {
+        let [inputs, outputs] = self.channels;
+        [
+            self.images * self.input[0] * self.input[1] * inputs,
+            self.taps[0] * self.taps[1] * inputs * outputs,
+            outputs,
+        ]
+    }
+
+    fn inputs(&self, bias: bool) -> Vec<Vec<f32>> {
+        let lens = self.lens();
+        let count = if bias { 3 } else { 2 };
+        (0..count).map(|i| numbers(lens[i], i as u64 + 1)).collect()
+    }
+
+    fn run(&self, leaves: &[Tensor<1>]) -> Tensor<1> {
+        let [inputs, outputs] = self.channels;
+        let x = leaves[0].clone().reshape([self.images, self.input[0], self.input[1], inputs]);
+        let weight = leaves[1].clone().reshape([self.taps[0], self.taps[1], inputs, outputs]);
+        let y = conv2d(x, weight, leaves.get(2).cloned(), self.window);
+        assert_eq!(y.dims(), [self.images, self.output(0), self.output(1), outputs]);
+        y.reshape([-1])
+    }
+
+    fn reference(&self, values: &[Vec<f64>]) -> Vec<f64> {
+        let [inputs, outputs] = self.channels;
+        let mut y = Vec::new();
+        for image in 0..self.images {
+            for row in 0..self.output(0) {
+                for column in 0..self.output(1) {
+                    for output in 0..outputs {
+                        let mut sum = values.get(2).map_or(0.0, |bias| bias[output]);
+                        for i in 0..self.taps[0] {
+                            for j in 0..self.taps[1] {
+                                let r = (row * self.window.stride[0] + i)
+                                    .wrapping_sub(self.window.padding[0]);
+                                let c = (column * self.window.stride[1] + j)
+                                    .wrapping_sub(self.window.padding[1]);
+                                if r >= self.input[0] || c >= self.input[1] {
+                                    continue;
+                                }
+                                for input in 0..inputs {
+                                    let at = (image * self.input[0] + r) * self.input[1] + c;
+                                    let tap = (i * self.taps[1] + j) * inputs + input;
+                                    sum += values[0][at * inputs + input]
+                                        * values[1][tap * outputs + output];
+                                }
+                            }
+                        }
+                        y.push(sum);
+                    }
+                }
+            }
+        }
+        y
+    }
+
+    fn judge(&self, bias: bool) {
+        let case = Case {
+            inputs: self.inputs(bias),
+            operation: &|leaves| self.run(leaves),
+            reference: &|values| self.reference(values),
+        };
+        case.judge();
+    }
+}
+
+fn sizes() -> impl Strategy<Value = Sizes> {
+    let side = || (1usize..10, 1usize..5, 1usize..4, 0usize..4);
+    (1usize..4, side(), side(), 1usize..20, 1usize..36)
+        .prop_filter("the window fits", |(_, a, b, ..)| {
+            a.0 + 2 * a.3 >= a.1 && b.0 + 2 * b.3 >= b.1
+        })
+        .prop_map(|(images, a, b, inputs, outputs)| Sizes {
+            images,
+            input: [a.0, b.0],
+            channels: [inputs, outputs],
+            taps: [a.1, b.1],
+            window: Window2d { stride: [a.2, b.2], padding: [a.3, b.3] },
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_size_stride_and_padding(sizes in sizes(), bias: bool) {
+        sizes.judge(bias);
+    }
+}
+
+#[test]
+fn the_layers_of_residual_networks() {
+    for (input, channels, stride) in
+        [(8, [16, 16], 1), (9, [16, 32], 2), (8, [3, 16], 1), (4, [64, 64], 1)]
+    {
+        let window = Window2d { stride: [stride, stride], padding: [1, 1] };
+        Sizes { images: 2, input: [input, input], channels, taps: [3, 3], window }.judge(false);
+    }
+}
+
+#[test]
+fn a_padding_wider_than_the_kernel_gives_the_bias() {
+    let window = Window2d { stride: [1, 1], padding: [3, 2] };
+    Sizes { images: 1, input: [2, 1], channels: [3, 5], taps: [1, 2], window }.judge(true);
+}
+
+#[test]
+fn pixels_that_no_window_sees_have_no_gradient() {
+    let window = Window2d { stride: [3, 3], padding: [0, 0] };
+    Sizes { images: 1, input: [8, 7], channels: [9, 8], taps: [2, 1], window }.judge(false);
+}
+
+#[test]
+fn sequences() {
+    let (images, length, inputs, outputs, taps) = (3, 11, 5, 9, 4);
+    let window = Window1d { stride: 2, padding: 1 };
+    let sizes = Sizes {
+        images,
+        input: [1, length],
+        channels: [inputs, outputs],
+        taps: [1, taps],
+        window: Window2d { stride: [1, 2], padding: [0, 1] },
+    };
+    let case = Case {
+        inputs: sizes.inputs(true),
+        operation: &|leaves| {
+            let x = leaves[0].clone().reshape([images, length, inputs]);
+            let weight = leaves[1].clone().reshape([taps, inputs, outputs]);
+            let y = conv1d(x, weight, Some(leaves[2].clone()), window);
+            assert_eq!(y.dims(), [images, sizes.output(1), outputs]);
+            y.reshape([-1])
+        },
+        reference: &|values| sizes.reference(values),
+    };
+    case.judge();
+}
+
+#[test]
+fn many_images_give_the_same_bits_with_any_number_of_threads() {
+    for (channels, stride) in [([16, 16], 1), ([16, 20], 2), ([3, 10], 1)] {
+        let window = Window2d { stride: [stride, stride], padding: [1, 1] };
+        let sizes = Sizes { images: 37, input: [16, 15], channels, taps: [3, 3], window };
+        let case = Case {
+            inputs: sizes.inputs(true),
+            operation: &|leaves| sizes.run(leaves),
+            reference: &|_| Vec::new(),
+        };
+        case.judge_threads();
+    }
+}
+
+#[test]
+#[should_panic(expected = "kernels for as many channels")]
+fn kernels_for_other_channels_are_refused() {
+    let device = Default::default();
+    let x = Tensor::<4>::zeros([1, 4, 4, 3], &device);
+    conv2d(x, Tensor::zeros([3, 3, 4, 5], &device), None, Window2d::default());
+}
+
+#[test]
+#[should_panic(expected = "a window of 3 over 2")]
+fn a_kernel_larger_than_the_image_is_refused() {
+    let device = Default::default();
+    let x = Tensor::<4>::zeros([1, 2, 4, 3], &device);
+    conv2d(x, Tensor::zeros([3, 3, 3, 5], &device), None, Window2d::default());
+}

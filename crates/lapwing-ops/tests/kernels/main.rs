@@ -1,0 +1,9 @@
+//! Every operation against a slow one in f64: values, gradients against finite differences, all vector instructions of
+//! the machine, Burn's own operations, and the same bits with any number of threads.
+
+mod conv;
+mod judge;
+mod layer;
+mod norm;
+mod pool;
+mod step;
