@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use foldhash::fast::FixedState;
 use serde::{Deserialize, Serialize};
 
 use crate::method::{Method, Standing};
@@ -71,7 +72,8 @@ pub struct SourceStep {
 impl SourceStep {
     /// The sources of a batch, in order of first appearance.
     pub(crate) fn of_batch(losses: &[f32], sources: &[u32], method: &dyn Method) -> Vec<Self> {
-        let mut place = HashMap::new();
+        // Looked up by every row of every step.
+        let mut place = HashMap::with_hasher(FixedState::default());
         let mut tallies: Vec<(u32, f64, u32)> = Vec::new();
         for (&source, &loss) in sources.iter().zip(losses) {
             let at = *place.entry(source).or_insert_with(|| {

@@ -48,7 +48,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COLUMN")]
     source: String,
 
-    /// The methods, the one that others are compared with first
+    /// The methods, the one that others are compared with first: standard, lap, label-smoothing, co-teaching, cdr,
+    /// idpa, arfl
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "standard,lap", value_parser = method)]
     methods: Vec<MethodName>,
 
