@@ -5,7 +5,8 @@ use burn::tensor::module;
 use burn::tensor::ops::ConvOptions;
 
 use crate::kernels::columns::column_sums;
-use crate::kernels::conv::{Axis, Conv, backward_input, backward_weight, forward};
+use crate::kernels::conv::{Axis, Conv, backward_input, forward};
+use crate::kernels::conv_weight::backward_weight;
 use crate::operation::{Dense, Operation, accelerated, run};
 
 /// How a window moves over an image: rows, then columns.

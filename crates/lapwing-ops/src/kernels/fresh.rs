@@ -20,3 +20,12 @@ pub(crate) unsafe fn filled(len: usize, fill: impl FnOnce(&mut Fresh)) -> Vec<f3
     unsafe { values.set_len(len) };
     values
 }
+
+/// The values of memory that has been written.
+///
+/// # Safety
+/// Every element must have been.
+pub(crate) unsafe fn written(values: &mut Fresh) -> &mut [f32] {
+    // SAFETY: the layouts are the same, and the caller promises the rest.
+    unsafe { &mut *(std::ptr::from_mut(values) as *mut [f32]) }
+}

@@ -67,6 +67,15 @@ impl Level {
         }
         if cfg!(target_arch = "aarch64") { Self::Neon } else { Self::Portable }
     }
+
+    /// How many f32 a register has.
+    pub(crate) fn lanes(self) -> usize {
+        match self {
+            Self::Avx512 => 16,
+            Self::Avx2 => 8,
+            Self::Portable | Self::Neon => 4,
+        }
+    }
 }
 
 /// A function of plain loops, compiled once per [`Level`] so that the compiler vectorises it for each, and called at the
@@ -104,3 +113,42 @@ macro_rules! vectorised {
     };
 }
 pub(crate) use vectorised;
+
+/// Calls `$function::<L>(..)` with the lanes `L` of a level that the machine has, compiled for its instructions. The
+/// function is unsafe only in that it needs them.
+macro_rules! with_lanes {
+    ($level:expr, $function:ident($($arg:ident: $kind:ty),* $(,)?)) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[allow(clippy::too_many_arguments, reason = "those of the function")]
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2($($arg: $kind),*) {
+            // SAFETY: the instructions are enabled.
+            unsafe { $function::<$crate::kernels::lanes::Avx2>($($arg),*) }
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[allow(clippy::too_many_arguments, reason = "those of the function")]
+        #[target_feature(enable = "avx512f")]
+        fn avx512($($arg: $kind),*) {
+            // SAFETY: the instructions are enabled.
+            unsafe { $function::<$crate::kernels::lanes::Avx512>($($arg),*) }
+        }
+
+        match $level {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the machine has these instructions, or this would not be a level of it.
+            $crate::kernels::level::Level::Avx512 => unsafe { avx512($($arg),*) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            $crate::kernels::level::Level::Avx2 => unsafe { avx2($($arg),*) },
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: every machine of this architecture has these instructions.
+            $crate::kernels::level::Level::Neon => unsafe {
+                $function::<$crate::kernels::lanes::Neon>($($arg),*);
+            },
+            // SAFETY: no special instructions.
+            _ => unsafe { $function::<$crate::kernels::lanes::Portable>($($arg),*) },
+        }
+    }};
+}
+pub(crate) use with_lanes;

@@ -4,11 +4,13 @@
 
 pub(crate) mod columns;
 pub(crate) mod conv;
+pub(crate) mod conv_weight;
 pub(crate) mod fresh;
 pub(crate) mod lanes;
 pub(crate) mod level;
 pub(crate) mod loss;
 pub(crate) mod norm;
+pub(crate) mod panels;
 pub(crate) mod pool;
 pub(crate) mod product;
 pub(crate) mod step;

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::columns::{column_sums, total};
 use super::conv::Axis;
-use super::fresh::{Fresh, filled};
+use super::fresh::{Fresh, filled, written};
 use super::level::vectorised;
 
 /// Sizes of a pooling.
@@ -41,7 +41,7 @@ impl Pool {
         assert!(self.rows.taps * self.columns.taps <= Self::MOST);
         assert!(bias.is_none_or(|bias| bias.len() == self.channels), "one bias for each channel");
         let (input, output) = (self.input_len(), self.output_len());
-        let images = if input == 0 { 0 } else { x.len() / input };
+        let images = x.len().checked_div(input).unwrap_or(0);
         let mut places = vec![NOWHERE; images * output];
         // SAFETY: images cover the buffer, and `pool_image` writes every pixel of theirs.
         let y = unsafe {
@@ -67,7 +67,7 @@ impl Pool {
     ) -> (Vec<f32>, Option<Vec<f32>>) {
         let (input, output) = (self.input_len(), self.output_len());
         assert_eq!(dy.len(), places.len());
-        let images = if output == 0 { 0 } else { dy.len() / output };
+        let images = dy.len().checked_div(output).unwrap_or(0);
         // SAFETY: images cover the buffer, and `unpool_image` writes every pixel of theirs.
         let dx = unsafe {
             filled(images * input, |dx| {
@@ -129,7 +129,8 @@ vectorised! {
                     for y in y.iter_mut() {
                         y.write(f32::NEG_INFINITY);
                     }
-                    let y = written(y);
+                    // SAFETY: all of it was, just now.
+                    let y = unsafe { written(y) };
                     for place in 0..rows.taps * columns.taps {
                         let down = row * rows.stride + place / columns.taps;
                         let across = column * columns.stride + place % columns.taps;
@@ -140,17 +141,20 @@ vectorised! {
                         }
                         let x = &x[at(down - rows.padding, across - columns.padding)..][..channels];
                         for i in 0..channels {
-                            if !(x[i] <= y[i] && places[i] != NOWHERE) && !y[i].is_nan() {
-                                y[i] = x[i];
-                                places[i] = place as u8;
+                            let seen = places[i] != NOWHERE;
+                            if seen && (x[i] <= y[i] || y[i].is_nan()) {
+                                continue;
                             }
+                            y[i] = x[i];
+                            places[i] = place as u8;
                         }
                     }
                 }
             }
         }
         if let Some(bias) = bias {
-            let y = written(y);
+            // SAFETY: every result of the image was, by either of the loops above.
+            let y = unsafe { written(y) };
             for (y, places) in y.chunks_exact_mut(channels).zip(places.chunks_exact_mut(channels)) {
                 for i in 0..channels {
                     let value = y[i] + bias[i];
@@ -160,12 +164,6 @@ vectorised! {
             }
         }
     }
-}
-
-/// Memory that has been written.
-fn written(values: &mut Fresh) -> &mut [f32] {
-    // SAFETY: the callers above have written every element.
-    unsafe { &mut *(std::ptr::from_mut(values) as *mut [f32]) }
 }
 
 vectorised! {
@@ -199,7 +197,8 @@ vectorised! {
             for dx in dx.iter_mut() {
                 dx.write(0.0);
             }
-            let dx = written(dx);
+            // SAFETY: all of it was, just now.
+            let dx = unsafe { written(dx) };
             for row in 0..rows.output {
                 for column in 0..columns.output {
                     let from = (row * columns.output + column) * channels;
