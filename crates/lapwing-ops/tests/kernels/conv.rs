@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 use lapwing_ops::{Window1d, Window2d, conv1d, conv2d};
 use proptest::prelude::*;
 
-use crate::judge::{Case, numbers};
+use crate::judge::{Case, cases, numbers};
 
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
@@ -105,7 +105,7 @@ fn sizes() -> impl Strategy<Value = Sizes> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn any_size_stride_and_padding(sizes in sizes(), bias: bool) {

@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use burn::tensor::{Device, Tensor, TensorData};
 use lapwing_ops::{Level, use_stock};
+use proptest::prelude::ProptestConfig;
 
 /// An operation under test: what it is given (flat), what it does with it, and the same in f64.
 pub struct Case<'a> {
@@ -125,6 +126,12 @@ impl Case<'_> {
         }
         slopes
     }
+}
+
+/// As many cases, or as the environment asks for.
+pub fn cases(cases: u32) -> ProptestConfig {
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    if asked { ProptestConfig::default() } else { ProptestConfig::with_cases(cases) }
 }
 
 /// Level and stock are the process's, so tests that set them take turns.

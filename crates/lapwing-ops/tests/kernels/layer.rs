@@ -4,7 +4,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use lapwing_ops::{cross_entropy, linear};
 use proptest::prelude::*;
 
-use crate::judge::{Case, alone, numbers, read};
+use crate::judge::{Case, alone, cases, numbers, read};
 
 fn judge([n, inputs, outputs]: [usize; 3], relu: bool, threads_alone: bool) {
     let case = Case {
@@ -31,7 +31,7 @@ fn judge([n, inputs, outputs]: [usize; 3], relu: bool, threads_alone: bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn layers_of_any_size(n in 1usize..40, inputs in 1usize..50, outputs in 1usize..70, relu: bool) {

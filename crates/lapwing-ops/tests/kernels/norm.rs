@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use lapwing_ops::{batch_norm, batch_norm_with};
 use proptest::prelude::*;
 
-use crate::judge::{Case, alone, numbers, read};
+use crate::judge::{Case, alone, cases, numbers, read};
 
 const EPSILON: f32 = 1e-3;
 
@@ -89,7 +89,7 @@ impl Kind {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn any_size_with_and_without_sum_and_relu(

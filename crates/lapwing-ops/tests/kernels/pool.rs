@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use lapwing_ops::{Window2d, bias_relu_max_pool, global_average_pool, max_pool2d};
 use proptest::prelude::*;
 
-use crate::judge::{Case, alone, numbers, read};
+use crate::judge::{Case, alone, cases, numbers, read};
 
 /// The largest value of each window, f64.
 fn largest(x: &[f64], shape: [usize; 4], size: [usize; 2], window: Window2d) -> Vec<f64> {
@@ -37,7 +37,7 @@ fn largest(x: &[f64], shape: [usize; 4], size: [usize; 2], window: Window2d) -> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn any_window(
