@@ -3,13 +3,13 @@
 A source (a hospital, a device, an annotator) whose loss stays above that of the others loses weight, step by step, so
 that training uses everybody early and only the reliable sources late, when networks start to memorise noise.
 
-==============================  =========================================================================
-`LossAdaptedPlasticity`         a PyTorch module: losses and sources in, weighted losses out
-`Lap`, `lapwing.numpy.weigh`    the same for NumPy, JAX and anything else that turns into an array
-`LapClassifier`, `LapRegressor` scikit-learn estimators with ``fit(X, y, sources=...)``; no PyTorch needed
-`replay`                        the rule over a log of losses from any training run
-`plot`, `report`                a picture or an HTML page of what the rule found
-==============================  =========================================================================
+===================================  ===================================================================
+`LossAdaptedPlasticity`              a PyTorch module: losses and sources in, weighted losses out
+`Lap`, `lapwing.numpy.weigh`         the same for NumPy, JAX and anything else that turns into an array
+`LapClassifier`, `LapRegressor`      scikit-learn estimators with ``fit(X, y, sources=...)``
+`replay`                             the rule over a log of losses from any training run
+`plot`, `report`                     a picture or an HTML page of what the rule found
+===================================  ===================================================================
 
 Importing `lapwing` imports NumPy and nothing else; PyTorch, scikit-learn and matplotlib are imported when used.
 """
@@ -19,15 +19,34 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lapwing._lapwing import __version__
+from lapwing._lapwing import Table, __version__
+from lapwing._plot import plot
+from lapwing._replay import Replay, replay
+from lapwing._report import report
 from lapwing.numpy import Lap
 
 if TYPE_CHECKING:
+    from lapwing.sklearn import LapClassifier, LapRegressor
     from lapwing.torch import LossAdaptedPlasticity
 
-__all__ = ["Lap", "LossAdaptedPlasticity", "__version__"]
+__all__ = [
+    "Lap",
+    "LapClassifier",
+    "LapRegressor",
+    "LossAdaptedPlasticity",
+    "Replay",
+    "Table",
+    "__version__",
+    "plot",
+    "replay",
+    "report",
+]
 
-_MODULES = {"LossAdaptedPlasticity": "lapwing.torch"}
+_MODULES = {
+    "LapClassifier": "lapwing.sklearn",
+    "LapRegressor": "lapwing.sklearn",
+    "LossAdaptedPlasticity": "lapwing.torch",
+}
 
 
 def __getattr__(name: str) -> Any:

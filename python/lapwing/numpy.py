@@ -11,7 +11,7 @@ from lapwing._arrays import as_losses, as_sources, pair
 from lapwing._lapwing import Rule
 
 if TYPE_CHECKING:
-    from lapwing._lapwing import SourceTable
+    from lapwing._lapwing import Table
 
 __all__ = ["Lap", "weigh"]
 
@@ -63,7 +63,7 @@ class Lap:
         ties: Ties = "paper",
         weighting: Weighting = "tanh-squared",
     ) -> None:
-        self._parameters = {
+        self._parameters: dict[str, Any] = {
             "history_length": history_length,
             "leniency": leniency,
             "depression_strength": depression_strength,
@@ -71,15 +71,7 @@ class Lap:
             "ties": ties,
             "weighting": weighting,
         }
-        self._rule = Rule(
-            history_length=history_length,
-            leniency=leniency,
-            depression_strength=depression_strength,
-            discrete_amount=0.005,
-            warmup=warmup,
-            ties=ties,
-            weighting=weighting,
-        )
+        self._rule = Rule(discrete_amount=0.005, **self._parameters)
 
     def __repr__(self) -> str:
         parameters = ", ".join(f"{name}={value!r}" for name, value in self._parameters.items())
@@ -105,7 +97,7 @@ class Lap:
         """
         names = as_sources(sources)
         weights, _ = self._rule.weigh(pair(as_losses(losses), names), names)
-        return weights  # type: ignore[no-any-return]
+        return weights
 
     @property
     def step(self) -> int:
@@ -120,9 +112,9 @@ class Lap:
         """C of this source now; 0 for a source never seen."""
         return self._rule.unreliability(source)
 
-    def sources(self) -> SourceTable:
-        """Where every source stands, in order of first appearance: a dictionary with a list per column, ready for
-        ``pandas.DataFrame`` or ``polars.DataFrame``."""
+    def sources(self) -> Table:
+        """Where every source stands, a row for each in order of first appearance: verdict, unreliability, weight, losses
+        and counts. ``.to_pandas()``, ``.to_polars()``, or a column by its name."""
         return self._rule.sources()
 
     def state(self) -> bytes:
@@ -153,4 +145,4 @@ def weigh(lap: Lap, losses: npt.ArrayLike, sources: Any) -> npt.NDArray[Any]:
     weights, finite = lap._rule.weigh(samples, names)
     shape = values.shape if weights.size == values.size else (-1,) + (1,) * (values.ndim - 1)
     weighted = values if finite else np.where(weights.reshape(shape) > 0, values, 0)
-    return (weighted * weights.reshape(shape)).astype(values.dtype, copy=False)  # type: ignore[no-any-return]
+    return (weighted * weights.reshape(shape)).astype(values.dtype, copy=False)

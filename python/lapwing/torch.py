@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from lapwing._arrays import as_sources
-from lapwing._lapwing import Rule
+from lapwing._lapwing import Rule, Table
 from lapwing.numpy import Ties, Weighting
 
 __all__ = ["LossAdaptedPlasticity"]
@@ -83,7 +83,7 @@ class LossAdaptedPlasticity(torch.nn.Module):
         process_group: dist.ProcessGroup | None = None,
     ) -> None:
         super().__init__()
-        self._settings = {
+        self._settings: dict[str, Any] = {
             "history_length": int(history_length),
             "warmup_iters": int(warmup_iters),
             "depression_strength": float(depression_strength),
@@ -196,17 +196,18 @@ class LossAdaptedPlasticity(torch.nn.Module):
     def source_unreliability_(self) -> dict[str, float]:
         """The unreliability of each source, by name in the order of texts: "10" comes before "2"."""
         table = self._rule.sources()
-        return {name: float(value) for name, value in sorted(zip(table["source"], table["unreliability"]))}
+        return dict(sorted(zip(table["source"], table["unreliability"].astype(float).tolist())))
 
     @property
     def source_weight_(self) -> dict[str, float]:
         """What samples of each source weigh now, by name in the order of texts."""
         table = self._rule.sources()
-        return dict(sorted(zip(table["source"], table["weight"])))
+        return dict(sorted(zip(table["source"], table["weight"].tolist())))
 
-    def sources(self) -> dict[str, list[Any]]:
-        """Where every source stands, in order of first appearance: a dictionary with a list per column."""
-        return self._rule.sources()  # type: ignore[return-value]
+    def sources(self) -> Table:
+        """Where every source stands, a row for each in order of first appearance: verdict, unreliability, weight, losses
+        and counts. ``.to_pandas()``, ``.to_polars()``, or a column by its name."""
+        return self._rule.sources()
 
     def extra_repr(self) -> str:
         """The parameters, for ``print(lap)``."""
@@ -278,7 +279,7 @@ def _names(sources: Any) -> npt.NDArray[np.int64] | list[Any]:
         return sources.numpy()
     if sources.dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8):
         return sources.to("cpu", torch.int64).reshape(-1).numpy()
-    return sources.detach().reshape(-1).tolist()  # type: ignore[no-any-return]
+    return sources.detach().reshape(-1).tolist()
 
 
 def _samples(losses: torch.Tensor, sources: int) -> npt.NDArray[Any]:

@@ -24,6 +24,13 @@ impl<'py> Losses<'py> {
         }
         Err(PyTypeError::new_err("losses must be a one-dimensional array of float32 or float64"))
     }
+
+    pub(crate) fn to_f64(&self) -> PyResult<Vec<f64>> {
+        Ok(match self {
+            Self::Single(losses) => losses.as_slice()?.iter().map(|&loss| loss.into()).collect(),
+            Self::Double(losses) => losses.as_slice()?.to_vec(),
+        })
+    }
 }
 
 /// The sources of a batch as codes.

@@ -4,8 +4,13 @@
 //! library. What users see is in `python/lapwing`, which is also where it is documented.
 
 mod batch;
-mod lap;
 mod name;
+mod replay;
+mod report;
+mod rule;
+mod sources;
+mod table;
+mod train;
 
 use pyo3::prelude::*;
 
@@ -15,7 +20,15 @@ mod _lapwing {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::lap::{_restore, Rule};
+    use crate::replay::{replay_arrays, replay_file, replay_stream};
+    #[pymodule_export]
+    use crate::report::render_report;
+    #[pymodule_export]
+    use crate::rule::{_restore, Rule};
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::train::{_restore_network, Network, Trained, train_network};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -29,7 +29,7 @@ pub use fit::{Checkpoints, Fit, Glance, Job, Watch, train_and_test};
 pub use metrics::Metrics;
 pub use model_file::{Evaluation, Predicted, Predictor};
 pub use prepare::Prepared;
-pub use recorder::{MOST_POINTS, TrajectoryPoint};
+pub use recorder::{MOST_POINTS, Recorder, TrajectoryPoint};
 pub use results::Results;
 pub use settings::{MethodName, ModelName, OptimiserName, Settings, Strength, TaskName};
 pub use sources_file::SourceRecord;

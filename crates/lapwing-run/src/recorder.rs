@@ -28,7 +28,7 @@ const POINT: usize = 36;
 
 /// Keeps the points.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     /// Steps are recorded that are a multiple of it.
     stride: u64,
     most: usize,
@@ -36,11 +36,13 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(most: usize) -> Self {
+    /// Keeps at most so many points.
+    pub fn new(most: usize) -> Self {
         Self { stride: 1, most: most.max(1), points: Vec::new() }
     }
 
-    pub(crate) fn record(&mut self, step: &Step<'_>) {
+    /// Takes in a step.
+    pub fn record(&mut self, step: &Step<'_>) {
         if step.step.is_multiple_of(self.stride) {
             self.points.extend(step.sources.iter().map(|source| TrajectoryPoint {
                 step: step.step,
@@ -63,7 +65,8 @@ impl Recorder {
         }
     }
 
-    pub(crate) fn into_points(self) -> Vec<TrajectoryPoint> {
+    /// What was kept, step by step.
+    pub fn into_points(self) -> Vec<TrajectoryPoint> {
         self.points
     }
 

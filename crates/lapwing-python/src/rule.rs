@@ -7,19 +7,21 @@ use lapwing_core::{
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyTuple};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{Losses, Sources};
 use crate::name::Names;
+use crate::sources::source_table;
+use crate::table::Table;
 
 /// Loss Adapted Plasticity over arrays: what `lapwing.Lap` and `lapwing.LossAdaptedPlasticity` are
 /// made of.
 #[pyclass(module = "lapwing._lapwing")]
 #[derive(Clone)]
 pub(crate) struct Rule {
-    lap: Lap<i64>,
-    names: Names,
+    pub(crate) lap: Lap<i64>,
+    pub(crate) names: Names,
     started: Option<Started>,
 }
 
@@ -134,10 +136,7 @@ impl Rule {
         losses: &Bound<'py, PyAny>,
         sources: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let losses_of_batch: Vec<f64> = match Losses::of(losses)? {
-            Losses::Single(losses) => losses.as_slice()?.iter().map(|&loss| loss.into()).collect(),
-            Losses::Double(losses) => losses.as_slice()?.to_vec(),
-        };
+        let losses_of_batch = Losses::of(losses)?.to_f64()?;
         let codes = Sources::of(sources, &mut self.names)?.codes()?.to_vec();
         if losses_of_batch.len() != codes.len() {
             let (losses, sources) = (losses_of_batch.len(), codes.len());
@@ -203,28 +202,9 @@ impl Rule {
         Ok(self.lap.unreliability(&self.names.code_of(source)?))
     }
 
-    /// Where every source stands, in order of first appearance: a list per column.
-    fn sources<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let statuses: Vec<_> = self.lap.sources().collect();
-        let table = PyDict::new(py);
-        macro_rules! column {
-            ($name:literal, $value:expr) => {
-                table.set_item($name, statuses.iter().map($value).collect::<Vec<_>>())?;
-            };
-        }
-        column!("source", |status| self.names.name(*status.source));
-        column!("rows", |status| status.rows);
-        column!("batches", |status| status.batches);
-        column!("unreliability", |status| status.unreliability);
-        column!("weight", |status| status.weight);
-        column!("mean_loss", |status| status.mean_loss);
-        column!("reference_loss", |status| status.reference.map(|reference| reference.mean));
-        column!("reference_std", |status| status.reference.map(|reference| reference.std));
-        column!("nonfinite", |status| status.nonfinite);
-        column!("judged", |status| status.judged);
-        column!("above", |status| status.above);
-        column!("first_departure_step", |status| status.first_departure_step);
-        Ok(table)
+    /// Where every source stands, in order of first appearance.
+    fn sources(&self) -> PyResult<Table> {
+        source_table(&self.lap, |code| self.names.name(*code), |step| step as i64)
     }
 
     /// The sources of the last step in order of first appearance in its batch: name, mean of the

@@ -1,0 +1,307 @@
+//! The rule over a log of losses.
+
+use std::path::PathBuf;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchReader};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, Int64Type, Schema};
+use arrow::error::ArrowError;
+use arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use lapwing_core::{BatchSums, LapError};
+use lapwing_data::{DataError, LogColumns, LossLog};
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyCapsuleMethods};
+
+use crate::batch::{Losses, Sources};
+use crate::name::Names;
+use crate::rule::Rule;
+use crate::sources::source_table;
+use crate::table::{self, STREAM, Table};
+
+/// Rows between two looks at whether the user has had enough.
+const ROWS_BETWEEN_SIGNALS: u64 = 1 << 16;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReplayError {
+    #[error("no column {column:?}; the table has {available}")]
+    MissingColumn { column: String, available: String },
+    #[error("column {column:?} holds {found}, but must hold {expected}")]
+    WrongType { column: String, found: DataType, expected: &'static str },
+    #[error("row {row}: the {what} is missing")]
+    MissingValue { row: u64, what: &'static str },
+    #[error("row {row}: step {step} is not a whole number")]
+    BrokenStep { row: u64, step: f64 },
+    #[error("row {row}: step {step} comes after step {previous}; sort the table by step")]
+    StepBackwards { row: u64, step: i64, previous: i64 },
+    #[error("{steps} steps, {sources} sources and {losses} losses: expected as many of each")]
+    Lengths { steps: usize, sources: usize, losses: usize },
+    #[error("the table has no rows")]
+    Empty,
+    #[error(transparent)]
+    Lap(#[from] LapError),
+    #[error(transparent)]
+    File(#[from] DataError),
+    #[error("the table cannot be read: {0}")]
+    Arrow(#[from] ArrowError),
+    #[error("interrupted")]
+    Python(#[from] PyErr),
+}
+
+impl From<ReplayError> for PyErr {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Python(error) => error,
+            ReplayError::MissingColumn { .. } => PyKeyError::new_err(error.to_string()),
+            ReplayError::WrongType { .. } => PyTypeError::new_err(error.to_string()),
+            _ => PyValueError::new_err(error.to_string()),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, ReplayError>;
+
+/// The steps so far, column by column.
+struct Replay<'py, 'r> {
+    py: Python<'py>,
+    rule: &'r mut Rule,
+    sums: BatchSums<i64>,
+    step: Option<i64>,
+    rows: u64,
+    /// What the log calls each step of the rule.
+    log_steps: Vec<i64>,
+    steps: Vec<i64>,
+    sources: Vec<i64>,
+    losses: Vec<Option<f64>>,
+    unreliability: Vec<u64>,
+    weights: Vec<f64>,
+}
+
+impl<'py, 'r> Replay<'py, 'r> {
+    fn new(py: Python<'py>, rule: &'r mut Rule) -> Self {
+        Self {
+            py,
+            rule,
+            sums: BatchSums::new(),
+            step: None,
+            rows: 0,
+            log_steps: Vec::new(),
+            steps: Vec::new(),
+            sources: Vec::new(),
+            losses: Vec::new(),
+            unreliability: Vec::new(),
+            weights: Vec::new(),
+        }
+    }
+
+    fn names(&mut self) -> &mut Names {
+        &mut self.rule.names
+    }
+
+    fn row(&mut self, step: i64, source: i64, loss: f64) -> Result<()> {
+        if let Some(previous) = self.step
+            && step != previous
+        {
+            if step < previous {
+                return Err(ReplayError::StepBackwards { row: self.rows, step, previous });
+            }
+            self.end_step(previous)?;
+        }
+        self.step = Some(step);
+        self.sums.add(&source, loss);
+        self.rows += 1;
+        if self.rows.is_multiple_of(ROWS_BETWEEN_SIGNALS) {
+            self.py.check_signals()?;
+        }
+        Ok(())
+    }
+
+    fn end_step(&mut self, step: i64) -> Result<()> {
+        self.rule.lap.update(&self.sums)?;
+        self.sums.clear();
+        self.log_steps.push(step);
+        for present in self.rule.lap.present() {
+            self.steps.push(step);
+            self.sources.push(*present.source);
+            self.losses.push(present.loss);
+            self.unreliability.push(present.unreliability);
+            self.weights.push(present.weight);
+        }
+        Ok(())
+    }
+
+    /// A row per step and source, and a row per source.
+    fn finish(mut self) -> Result<(Table, Table)> {
+        let Some(last) = self.step else { return Err(ReplayError::Empty) };
+        self.end_step(last)?;
+        let names = &self.rule.names;
+        let log_step = |at: u64| self.log_steps.get(at as usize).copied().unwrap_or_default();
+        let sources = source_table(&self.rule.lap, |&code| names.name(code), log_step)?;
+        let steps = Table::new([
+            ("step", table::integers(self.steps)),
+            ("source", table::texts(self.sources.iter().map(|&code| names.name(code)))),
+            ("loss", table::numbers(self.losses.into_iter())),
+            ("unreliability", table::counts(self.unreliability.into_iter())),
+            ("weight", table::numbers(self.weights.into_iter().map(Some))),
+        ])?;
+        Ok((steps, sources))
+    }
+}
+
+/// Runs the rule over a log that is an Arrow stream.
+#[pyfunction]
+pub(crate) fn replay_stream(
+    rule: &Bound<'_, Rule>,
+    stream: &Bound<'_, PyCapsule>,
+    step: &str,
+    source: &str,
+    loss: &str,
+) -> PyResult<(Table, Table)> {
+    let mut rule_of_log = rule.borrow_mut();
+    let mut replay = Replay::new(rule.py(), &mut rule_of_log);
+    let reader = take_over(stream)?;
+    let places = [step, source, loss].map(|name| find(&reader.schema(), name));
+    let [step_at, source_at, loss_at] = places;
+    let (step_at, source_at, loss_at) = (step_at?, source_at?, loss_at?);
+    for batch in reader {
+        let batch: RecordBatch = batch.map_err(ReplayError::from)?;
+        let column = |at: usize, name| (batch.column(at), name);
+        let steps = whole_numbers(column(step_at, step), replay.rows)?;
+        let sources = codes(column(source_at, source), replay.rows, replay.names())?;
+        let losses = floats(column(loss_at, loss))?;
+        for ((step, source), loss) in steps.into_iter().zip(sources).zip(losses) {
+            replay.row(step, source, loss)?;
+        }
+    }
+    Ok(replay.finish()?)
+}
+
+/// Runs the rule over a log that is three arrays.
+#[pyfunction]
+pub(crate) fn replay_arrays(
+    rule: &Bound<'_, Rule>,
+    steps: &Bound<'_, PyArray1<i64>>,
+    sources: &Bound<'_, PyAny>,
+    losses: &Bound<'_, PyAny>,
+) -> PyResult<(Table, Table)> {
+    let mut rule_of_log = rule.borrow_mut();
+    let mut replay = Replay::new(rule.py(), &mut rule_of_log);
+    let steps = steps.to_vec()?;
+    let sources = Sources::of(sources, replay.names())?.codes()?.to_vec();
+    let losses: Vec<f64> = Losses::of(losses)?.to_f64()?;
+    if steps.len() != sources.len() || steps.len() != losses.len() {
+        let (steps, sources, losses) = (steps.len(), sources.len(), losses.len());
+        return Err(ReplayError::Lengths { steps, sources, losses }.into());
+    }
+    for ((step, source), loss) in steps.into_iter().zip(sources).zip(losses) {
+        replay.row(step, source, loss)?;
+    }
+    Ok(replay.finish()?)
+}
+
+/// Runs the rule over a log that is a file: CSV, TSV (also compressed) or Parquet.
+#[pyfunction]
+pub(crate) fn replay_file(
+    rule: &Bound<'_, Rule>,
+    path: PathBuf,
+    step: &str,
+    source: &str,
+    loss: &str,
+) -> PyResult<(Table, Table)> {
+    let mut rule_of_log = rule.borrow_mut();
+    let mut replay = Replay::new(rule.py(), &mut rule_of_log);
+    let (step, source, loss) = (step.to_owned(), source.to_owned(), loss.to_owned());
+    let log = LossLog::open(path, &LogColumns { step, source, loss }).map_err(ReplayError::from)?;
+    log.each_row(|row| -> Result<()> {
+        let source = replay.names().code(row.source);
+        replay.row(row.step, source, row.loss)
+    })?;
+    Ok(replay.finish()?)
+}
+
+/// Takes the stream out of its capsule, which is left empty, as the Arrow PyCapsule interface wants.
+#[allow(unsafe_code)]
+fn take_over(capsule: &Bound<'_, PyCapsule>) -> Result<RecordBatchStreamReader> {
+    let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
+    // SAFETY: a capsule of this name holds a pointer to a stream in the C layout that it owns and
+    // that nobody else uses while the interpreter is held; moving it out leaves a released one.
+    Ok(unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) }?)
+}
+
+fn find(schema: &Schema, column: &str) -> Result<usize> {
+    schema.index_of(column).map_err(|_| {
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        ReplayError::MissingColumn { column: column.to_owned(), available: names.join(", ") }
+    })
+}
+
+fn wrong((array, column): (&ArrayRef, &str), expected: &'static str) -> ReplayError {
+    let (column, found) = (column.to_owned(), array.data_type().clone());
+    ReplayError::WrongType { column, found, expected }
+}
+
+fn whole_numbers(column: (&ArrayRef, &str), before: u64) -> Result<Vec<i64>> {
+    let (array, _) = column;
+    let missing = |at: usize| ReplayError::MissingValue { row: before + at as u64, what: "step" };
+    if array.data_type().is_integer() {
+        let array = cast(array, &DataType::Int64)?;
+        let values = array.as_primitive::<Int64Type>().iter().enumerate();
+        return values.map(|(at, step)| step.ok_or_else(|| missing(at))).collect();
+    }
+    if !array.data_type().is_floating() {
+        return Err(wrong(column, "whole numbers"));
+    }
+    // Data frames turn whole numbers into 12.0 when a value is missing elsewhere in the column.
+    let array = cast(array, &DataType::Float64)?;
+    let values = array.as_primitive::<Float64Type>().iter().enumerate();
+    values
+        .map(|(at, step)| match step {
+            Some(step) if step.trunc() == step && step.abs() <= 2f64.powi(53) => Ok(step as i64),
+            Some(step) if !step.is_nan() => {
+                Err(ReplayError::BrokenStep { row: before + at as u64, step })
+            }
+            _ => Err(missing(at)),
+        })
+        .collect()
+}
+
+/// Losses; NaN where there is none.
+fn floats(column: (&ArrayRef, &str)) -> Result<Vec<f64>> {
+    let (array, _) = column;
+    if !array.data_type().is_numeric() {
+        return Err(wrong(column, "numbers"));
+    }
+    let array = cast(array, &DataType::Float64)?;
+    let values = array.as_primitive::<Float64Type>().iter();
+    Ok(values.map(|loss| loss.unwrap_or(f64::NAN)).collect())
+}
+
+fn codes(column: (&ArrayRef, &str), before: u64, names: &mut Names) -> Result<Vec<i64>> {
+    let (array, _) = column;
+    let missing = |at: usize| ReplayError::MissingValue { row: before + at as u64, what: "source" };
+    match array.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..) => {
+            let array = cast(array, &DataType::Utf8)?;
+            let values = array.as_string::<i32>().iter().enumerate();
+            values.map(|(at, name)| Ok(names.code(name.ok_or_else(|| missing(at))?))).collect()
+        }
+        number if number.is_integer() && *number != DataType::UInt64 => {
+            let array = cast(array, &DataType::Int64)?;
+            let values = array.as_primitive::<Int64Type>().iter().enumerate();
+            values
+                .map(|(at, code)| Ok(names.code_of_number(code.ok_or_else(|| missing(at))?)))
+                .collect()
+        }
+        DataType::Boolean | DataType::UInt64 | DataType::Float32 | DataType::Float64 => {
+            // As they would stand in a text file: 5.0 is the source 5.
+            let array = cast(array, &DataType::Utf8)?;
+            let values = array.as_string::<i32>().iter().enumerate();
+            let short = |name: &str| name.strip_suffix(".0").unwrap_or(name).to_owned();
+            values
+                .map(|(at, name)| Ok(names.code(&short(name.ok_or_else(|| missing(at))?))))
+                .collect()
+        }
+        _ => Err(wrong(column, "texts or numbers")),
+    }
+}

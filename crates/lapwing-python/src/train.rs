@@ -1,0 +1,308 @@
+//! Training on arrays: what the scikit-learn estimators are made of.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use lapwing_core::LapConfig;
+use lapwing_run::{MOST_POINTS, Recorder, TrajectoryPoint};
+use lapwing_train::{
+    Architecture, Data, DeviceName, Epoch, Finish, Guards, Matrix, MethodConfig, Model, ModelError,
+    ModelSpec, Observer, OptimiserConfig, Predictions, Schedule, Step, TableShape, Targets,
+    TrainConfig, TrainError, Trainer, auto_strength, plan,
+};
+use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+
+use crate::sources::source_table;
+use crate::table::{Table, counts, integers, numbers, texts};
+
+/// Time between two looks at whether the user has had enough.
+const BETWEEN_SIGNALS: Duration = Duration::from_millis(50);
+
+#[derive(Debug, thiserror::Error)]
+enum FitError {
+    #[error(transparent)]
+    Train(#[from] TrainError),
+    #[error(transparent)]
+    Data(#[from] lapwing_train::DataError),
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error("the model cannot be written or read: {0}")]
+    File(#[from] std::io::Error),
+    #[error("the model cannot be written or read: {0}")]
+    Spec(#[from] serde_json::Error),
+    #[error("the model cannot be read: it is damaged")]
+    Damaged,
+    #[error("interrupted")]
+    Python(#[from] PyErr),
+}
+
+impl From<FitError> for PyErr {
+    fn from(error: FitError) -> Self {
+        match error {
+            FitError::Python(error) => error,
+            FitError::Train(TrainError::Diverged { .. }) | FitError::File(_) => {
+                PyRuntimeError::new_err(error.to_string())
+            }
+            _ => PyValueError::new_err(error.to_string()),
+        }
+    }
+}
+
+/// The parameters of an estimator; those left out are planned for the data.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Settings {
+    seed: u64,
+    history_length: usize,
+    leniency: f64,
+    depression_strength: Option<f64>,
+    warmup: u64,
+    hidden: Option<Vec<usize>>,
+    dropout: Option<f32>,
+    weight_decay: Option<f64>,
+    learning_rate: Option<f64>,
+    batch_size: Option<usize>,
+    epochs: Option<usize>,
+    patience: Option<usize>,
+}
+
+impl Settings {
+    /// Settings of the loop and of the rule for this data: the plan with what was asked for.
+    fn over_plan(&self, data: &Data<'_>, sources: usize) -> (TrainConfig, MethodConfig) {
+        let rows = data.train.len();
+        let shape = TableShape { rows, width: data.rows.width(), sources };
+        let mut plan = plan(shape, self.history_length);
+        plan.batch_size = self.batch_size.unwrap_or(plan.batch_size);
+        let batches = rows.div_ceil(plan.batch_size.max(1)).max(1);
+        if self.batch_size.is_some() {
+            // The same number of steps, not of epochs: that is what the plan is made for.
+            plan.epochs = (plan.steps as usize).div_ceil(batches).max(1);
+        }
+        plan.epochs = self.epochs.unwrap_or(plan.epochs);
+        plan.patience = self.patience.unwrap_or_else(|| plan.patience.min(plan.epochs));
+        plan.steps = (batches * plan.epochs) as u64;
+        plan.hidden = self.hidden.clone().unwrap_or(plan.hidden);
+        plan.dropout = self.dropout.unwrap_or(plan.dropout);
+        let weight_decay = self.weight_decay.unwrap_or(plan.weight_decay);
+        let learning_rate = self.learning_rate.unwrap_or(plan.learning_rate);
+        let config = TrainConfig {
+            optimiser: OptimiserConfig::Adam { weight_decay },
+            schedule: Schedule::Cosine { learning_rate },
+            ..plan.config(data, self.seed)
+        };
+        let rule = LapConfig {
+            history_length: self.history_length,
+            leniency: self.leniency,
+            depression_strength: self
+                .depression_strength
+                .unwrap_or_else(|| auto_strength(plan.steps)),
+            warmup: self.warmup,
+            ..LapConfig::default()
+        };
+        (config, MethodConfig::Lap { rule, guards: Guards::default() })
+    }
+}
+
+/// A trained network.
+#[pyclass(module = "lapwing._lapwing", frozen)]
+pub(crate) struct Network {
+    model: Model,
+}
+
+/// A finished training run.
+#[pyclass(module = "lapwing._lapwing", frozen, get_all)]
+pub(crate) struct Trained {
+    /// The network of the best epoch.
+    network: Py<Network>,
+    /// One row per source.
+    sources: Py<Table>,
+    /// Loss, unreliability and weight per step and source, thinned.
+    steps: Py<Table>,
+    /// Losses per epoch.
+    epochs: Py<Table>,
+    /// The depression strength, planned if not given.
+    depression_strength: f64,
+}
+
+/// What comes out of the loop.
+struct Outcome {
+    model: Model,
+    epochs: Vec<Epoch>,
+    points: Vec<TrajectoryPoint>,
+    lap: lapwing_core::Lap<u32>,
+}
+
+/// Records, and listens for Ctrl-C.
+struct Watcher {
+    recorder: Recorder,
+    looked: Instant,
+    interrupted: Option<PyErr>,
+}
+
+impl Observer for Watcher {
+    fn on_step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        self.recorder.record(step);
+        if self.looked.elapsed() >= BETWEEN_SIGNALS {
+            self.looked = Instant::now();
+            self.interrupted = Python::attach(|py| py.check_signals()).err();
+        }
+        if self.interrupted.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Trains a network on rows from many sources. `targets` holds classes (uint32, below `classes`)
+/// or, where `classes` is 0, values (float32); `names` are those of the sources.
+#[pyfunction]
+#[pyo3(signature = (rows, targets, classes, sources, names, train, valid, settings))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn train_network(
+    py: Python<'_>,
+    rows: PyReadonlyArray2<'_, f32>,
+    targets: &Bound<'_, PyAny>,
+    classes: usize,
+    sources: PyReadonlyArray1<'_, u32>,
+    names: Vec<String>,
+    train: PyReadonlyArray1<'_, u32>,
+    valid: PyReadonlyArray1<'_, u32>,
+    settings: Settings,
+) -> PyResult<Trained> {
+    let rows = matrix(&rows)?;
+    let targets = if classes > 0 {
+        Targets::Classes { labels: targets.cast::<PyArray1<u32>>()?.to_vec()?, classes }
+    } else {
+        Targets::Values(targets.cast::<PyArray1<f32>>()?.to_vec()?)
+    };
+    let sources = sources.as_slice()?.to_vec();
+    let (train, valid) = (train.as_slice()?.to_vec(), valid.as_slice()?.to_vec());
+    let outcome = py.detach(|| -> Result<Outcome, FitError> {
+        let data = Data {
+            rows: &rows,
+            targets: &targets,
+            sources: &sources,
+            train: &train,
+            valid: &valid,
+            relabel: None,
+        };
+        let (config, method) = settings.over_plan(&data, names.len());
+        let mut trainer = Trainer::new(config, &method, data, DeviceName::Cpu)?;
+        let (recorder, looked) = (Recorder::new(MOST_POINTS), Instant::now());
+        let mut watcher = Watcher { recorder, looked, interrupted: None };
+        if trainer.run(&mut watcher, None)? == Finish::Interrupted
+            && let Some(interruption) = watcher.interrupted
+        {
+            return Err(interruption.into());
+        }
+        Ok(Outcome {
+            model: trainer.model()?,
+            epochs: trainer.history().to_vec(),
+            points: watcher.recorder.into_points(),
+            lap: trainer.method().lap().cloned().ok_or(FitError::Damaged)?,
+        })
+    })?;
+    let Outcome { model, epochs, points, lap } = outcome;
+    let name = |source: u32| names.get(source as usize).cloned().unwrap_or_default();
+    let table = |table: Table| Py::new(py, table);
+    Ok(Trained {
+        network: Py::new(py, Network { model })?,
+        sources: table(source_table(&lap, |&source| name(source), |step| step as i64)?)?,
+        steps: table(step_table(&points, name)?)?,
+        epochs: table(epoch_table(&epochs)?)?,
+        depression_strength: lap.config().depression_strength,
+    })
+}
+
+fn matrix(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Matrix> {
+    let width = rows.as_array().ncols();
+    Ok(Matrix::new(rows.as_slice()?.to_vec(), width).map_err(FitError::from)?)
+}
+
+fn step_table(points: &[TrajectoryPoint], name: impl Fn(u32) -> String) -> PyResult<Table> {
+    let all = || points.iter();
+    Table::new([
+        ("step", integers(all().map(|point| point.step as i64).collect())),
+        ("source", texts(all().map(|point| name(point.source)))),
+        ("loss", numbers(all().map(|point| Some(point.loss).filter(|loss| !loss.is_nan())))),
+        ("unreliability", counts(all().map(|point| point.unreliability))),
+        ("weight", numbers(all().map(|point| Some(point.weight)))),
+    ])
+}
+
+fn epoch_table(epochs: &[Epoch]) -> PyResult<Table> {
+    let all = || epochs.iter();
+    Table::new([
+        ("epoch", counts(all().map(|epoch| epoch.epoch as u64 + 1))),
+        ("train_loss", numbers(all().map(|epoch| Some(epoch.train_loss)))),
+        ("valid_loss", numbers(all().map(|epoch| epoch.valid_loss))),
+        ("valid_score", numbers(all().map(|epoch| epoch.valid_score))),
+        ("best", counts(all().map(|epoch| u64::from(epoch.best)))),
+    ])
+}
+
+#[pymethods]
+impl Network {
+    /// Probabilities `[rows, classes]`, or values `[rows, 1]`.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f32>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let matrix = matrix(&rows)?;
+        let all: Vec<u32> = (0..rows.as_array().nrows() as u32).collect();
+        let predict = || self.model.predict(&matrix, &all).map_err(FitError::from);
+        let (values, width) = match py.detach(predict)? {
+            Predictions::Classes { probabilities, classes } => (probabilities, classes),
+            Predictions::Values(values) => (values, 1),
+        };
+        PyArray1::from_vec(py, values).reshape([all.len(), width])
+    }
+
+    /// Sizes of the hidden layers.
+    #[getter]
+    fn hidden(&self) -> Vec<usize> {
+        match &self.model.spec().architecture {
+            Architecture::Mlp(config) => config.hidden.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let (spec, parameters) = slf.get().save()?;
+        let restore = py.import("lapwing._lapwing")?.getattr("_restore_network")?;
+        Ok((restore, (spec, PyBytes::new(py, &parameters)).into_pyobject(py)?))
+    }
+}
+
+impl Network {
+    /// The model's two files, as they are in a run directory.
+    fn save(&self) -> Result<(String, Vec<u8>), FitError> {
+        in_directory(|path| {
+            let spec = self.model.save(path)?;
+            Ok((serde_json::to_string(&spec)?, std::fs::read(path)?))
+        })
+    }
+}
+
+/// The inverse of pickling.
+#[pyfunction]
+pub(crate) fn _restore_network(spec: &str, parameters: &[u8]) -> PyResult<Network> {
+    let load = || -> Result<Network, FitError> {
+        let spec: ModelSpec = serde_json::from_str(spec)?;
+        in_directory(|path| {
+            std::fs::write(path, parameters)?;
+            Ok(Network { model: Model::load(path, spec, DeviceName::Cpu)? })
+        })
+    };
+    Ok(load()?)
+}
+
+fn in_directory<T>(use_path: impl FnOnce(&Path) -> Result<T, FitError>) -> Result<T, FitError> {
+    let directory = tempfile::tempdir()?;
+    use_path(&directory.path().join("model.safetensors"))
+}

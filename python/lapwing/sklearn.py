@@ -1,0 +1,263 @@
+"""Estimators in the manner of scikit-learn, on lapwing's own trainer: no PyTorch needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lapwing import _lapwing
+from lapwing._arrays import as_sources
+
+__all__ = ["LapClassifier", "LapRegressor"]
+
+_FEWEST_VALIDATION_ROWS = 10
+"""With fewer there is no telling epochs apart: all rows are trained on, to the last epoch."""
+
+_PARAMETERS = """
+    Parameters
+    ----------
+    history_length : int, at least 1, default 25
+        How many batch-mean losses of a source are remembered.
+    leniency : float, at least 0, default 0.8
+        How many standard deviations above the others' mean loss a source may lie.
+    depression_strength : float, at least 0, or None, default None
+        How fast weight falls as unreliability rises. None: so that a source that is always above falls to half weight
+        after a tenth of the steps. 0 is plain training, with verdicts.
+    warmup : int, at least 0, default 0
+        Steps before the first judgement.
+    hidden : sequence of int or None, default None
+        Units of the hidden layers. None: two layers that suit the size of the data.
+    dropout : float in [0, 1) or None, default None
+        Share of hidden units dropped at each step.
+    weight_decay : float, at least 0, or None, default None
+        Adam's decoupled weight decay.
+    learning_rate : float above 0 or None, default None
+        The highest; it falls to 0 along a cosine.
+    batch_size : int, at least 1, or None, default None
+        Rows per step.
+    epochs : int, at least 1, or None, default None
+        Most passes over the data.
+    patience : int, at least 1, or None, default None
+        Epochs without a better validation score after which training ends.
+    validation_fraction : float in [0, 1), default 0.1
+        Share of rows held out to choose the best epoch; none where that would be fewer than 10 rows.
+    random_state : int, RandomState or None, default None
+        Decides first parameters, order, dropout and the rows held out.
+
+    None stands for what is planned for the size of the data.
+
+    Attributes
+    ----------
+    source_reliability_ : dict
+        The weight of each source at the end, by name, in [0, 1].
+    sources_ : Table
+        A row per source: verdict, unreliability, weight, losses and counts.
+    steps_ : Table
+        Loss, unreliability and weight per step and source, thinned where there are many.
+    epochs_ : Table
+        Losses per epoch.
+    n_iter_ : int
+        Epochs made.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+"""
+
+
+class _LapEstimator(BaseEstimator):
+    def __init__(
+        self,
+        *,
+        history_length: int = 25,
+        leniency: float = 0.8,
+        depression_strength: float | None = None,
+        warmup: int = 0,
+        hidden: Sequence[int] | None = None,
+        dropout: float | None = None,
+        weight_decay: float | None = None,
+        learning_rate: float | None = None,
+        batch_size: int | None = None,
+        epochs: int | None = None,
+        patience: int | None = None,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.history_length = history_length
+        self.leniency = leniency
+        self.depression_strength = depression_strength
+        self.warmup = warmup
+        self.hidden = hidden
+        self.dropout = dropout
+        self.weight_decay = weight_decay
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def _train(self, X: npt.NDArray[Any], targets: npt.NDArray[Any], classes: int, sources: Any) -> None:
+        if not 0 <= self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction is {self.validation_fraction}, but must be in [0, 1)")
+        names, codes = _sources(sources, len(X))
+        random = check_random_state(self.random_state)
+        order = random.permutation(len(X)).astype(np.uint32)
+        held = int(self.validation_fraction * len(X))
+        held = held if held >= _FEWEST_VALIDATION_ROWS else 0
+        valid, train = np.sort(order[:held]), np.sort(order[held:])
+        self.seed_ = int(random.randint(np.iinfo(np.int32).max))
+        self._mean = X[train].mean(axis=0)
+        spread = X[train].std(axis=0)
+        self._scale = np.where(spread > 1e-12 * np.abs(self._mean), spread, 1.0)
+        trained = _lapwing.train_network(
+            self._rows(X),
+            targets,
+            classes,
+            codes,
+            names,
+            train,
+            valid,
+            {
+                "seed": self.seed_,
+                "history_length": self.history_length,
+                "leniency": self.leniency,
+                "depression_strength": self.depression_strength,
+                "warmup": self.warmup,
+                "hidden": None if self.hidden is None else [int(units) for units in self.hidden],
+                "dropout": self.dropout,
+                "weight_decay": self.weight_decay,
+                "learning_rate": self.learning_rate,
+                "batch_size": self.batch_size,
+                "epochs": self.epochs,
+                "patience": self.patience,
+            },
+        )
+        self._network = trained.network
+        self.sources_ = trained.sources
+        self.steps_ = trained.steps
+        self.epochs_ = trained.epochs
+        self.n_iter_ = len(trained.epochs)
+        self.n_rows_ = len(train)
+        self.rule_ = {
+            "history_length": self.history_length,
+            "leniency": self.leniency,
+            "depression_strength": trained.depression_strength,
+            "task": "classification" if classes else "regression",
+        }
+        self.source_reliability_ = dict(zip(self.sources_["source"], self.sources_["weight"].tolist()))
+
+    def _rows(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        limit = np.finfo(np.float32).max
+        return np.ascontiguousarray(np.clip((X - self._mean) / self._scale, -limit, limit), dtype=np.float32)
+
+    def _outputs(self, X: Any) -> npt.NDArray[np.float64]:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._network.predict(self._rows(X)).astype(np.float64)
+
+
+def _sources(sources: Any, rows: int) -> tuple[list[str], npt.NDArray[np.uint32]]:
+    """Names, and for each row the number of its own."""
+    if sources is None:
+        return ["all"], np.zeros(rows, np.uint32)
+    items = as_sources(sources)
+    if len(items) != rows:
+        raise ValueError(f"{rows} rows came with {len(items)} sources: there must be one source per row")
+    keys = items if isinstance(items, np.ndarray) else np.array([str(item) for item in items])
+    names, codes = np.unique(keys, return_inverse=True)
+    return [str(name) for name in names], codes.astype(np.uint32).reshape(-1)
+
+
+class LapClassifier(ClassifierMixin, _LapEstimator):
+    __doc__ = f"""A network that classifies rows from many sources, and weighs the sources by their reliability.
+{_PARAMETERS}    classes_ : array
+        The classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lapwing import LapClassifier
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(600, 2))
+    >>> sources = np.arange(600) % 4
+    >>> y = (X[:, 0] > 0) ^ ((sources == 3) & (random.random(600) < 0.9))     # source 3 is mostly wrong
+    >>> model = LapClassifier(random_state=0, epochs=60).fit(X, y, sources=sources)
+    >>> min(model.source_reliability_, key=model.source_reliability_.get)
+    '3'
+    """
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sources: Any = None) -> LapClassifier:
+        """Trains.
+
+        Parameters
+        ----------
+        X : array of shape (rows, features)
+            Numbers, all finite.
+        y : array of shape (rows,)
+            The class of each row.
+        sources : array or list of shape (rows,), optional
+            Where each row came from: texts or integers. Without it all rows count the same.
+        """
+        values, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y holds one class only, {self.classes_[0]!r}: there is nothing to tell apart")
+        self._train(values, codes.astype(np.uint32), len(self.classes_), sources)
+        return self
+
+    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The probability of each class, in the order of ``classes_``."""
+        probabilities = self._outputs(X)
+        return probabilities / probabilities.sum(axis=1, keepdims=True)
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The most probable class of each row."""
+        best = self._outputs(X).argmax(axis=1)
+        return self.classes_[best]
+
+
+class LapRegressor(RegressorMixin, _LapEstimator):
+    __doc__ = f"""A network that predicts a number from rows of many sources, and weighs the sources by their reliability.
+{_PARAMETERS}
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from lapwing import LapRegressor
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(600, 2))
+    >>> sources = [f"meter {{number}}" for number in np.arange(600) % 4]
+    >>> y = np.where(np.arange(600) % 4 == 3, random.normal(size=600) * 3, X.sum(axis=1))
+    >>> model = LapRegressor(random_state=0, epochs=60).fit(X, y, sources=sources)
+    >>> min(model.source_reliability_, key=model.source_reliability_.get)
+    'meter 3'
+    """
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sources: Any = None) -> LapRegressor:
+        """Trains.
+
+        Parameters
+        ----------
+        X : array of shape (rows, features)
+            Numbers, all finite.
+        y : array of shape (rows,)
+            What is to be predicted.
+        sources : array or list of shape (rows,), optional
+            Where each row came from: texts or integers. Without it all rows count the same.
+        """
+        values, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        targets = np.asarray(targets, dtype=np.float32)
+        if not np.isfinite(targets).all():
+            raise ValueError("y holds numbers that do not fit into 32 bits")
+        self._train(values, targets, 0, sources)
+        return self
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The value of each row."""
+        return self._outputs(X)[:, 0]

@@ -1,0 +1,142 @@
+"""`LapClassifier` and `LapRegressor`."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import lapwing
+from lapwing import LapClassifier, LapRegressor
+
+# Small and quick; what is planned for a table is tested in Rust.
+QUICK = dict(hidden=(32,), epochs=60, batch_size=16, dropout=0.0, weight_decay=0.0, learning_rate=0.01, random_state=0)
+
+
+def expected_failures(estimator):
+    return {}
+
+
+@parametrize_with_checks([LapClassifier(**QUICK), LapRegressor(**QUICK)], expected_failed_checks=expected_failures)
+def test_the_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def noisy(rows=1200, seed=0):
+    """Source 3 has its labels turned around, of sources 0 to 4."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, 4))
+    sources = rng.integers(0, 5, rows)
+    truth = X[:, 0] + X[:, 1] * X[:, 2] > 0
+    return X, np.where(sources == 3, ~truth, truth), sources, truth
+
+
+def test_a_bad_source_is_found_and_outvoted():
+    X, y, sources, truth = noisy()
+    model = LapClassifier(random_state=1, epochs=40).fit(X, y, sources=sources)
+    assert model.source_reliability_["3"] < 0.1
+    assert min(model.source_reliability_[s] for s in "0124") > 0.9
+    verdicts = dict(zip(model.sources_["source"], model.sources_["verdict"]))
+    assert verdicts == {"0": "reliable", "1": "reliable", "2": "reliable", "3": "unreliable", "4": "reliable"}
+    plain = LapClassifier(random_state=1, epochs=40, depression_strength=0.0).fit(X, y, sources=sources)
+    assert set(plain.source_reliability_.values()) == {1.0}
+    assert model.score(X, truth) > plain.score(X, truth)
+    assert model.n_iter_ == len(model.epochs_) and len(model.steps_) > 0
+    assert "unreliable" in lapwing.report(model)
+
+
+def test_regression_with_texts_as_sources_and_classes_of_text():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(900, 3))
+    sources = np.array(["a", "b", "c", "d"])[rng.integers(0, 4, 900)]
+    truth = 100 + 20 * X[:, 0]
+    y = np.where(sources == "d", truth + rng.normal(0, 80, 900), truth)
+    model = LapRegressor(random_state=0, epochs=40).fit(X, y, sources=sources.tolist())
+    assert min(model.source_reliability_, key=model.source_reliability_.get) == "d"
+    assert model.score(X, truth) > 0.9
+    labels = np.where(X[:, 0] > 0, "yes", "no")
+    words = LapClassifier(**QUICK).fit(X, labels)
+    assert words.classes_.tolist() == ["no", "yes"] and words.score(X, labels) > 0.9
+    assert words.source_reliability_ == {"all": 1.0}
+    assert np.allclose(words.predict_proba(X).sum(axis=1), 1)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_pickles_predict_the_same():
+    X, y, sources, _ = noisy(300)
+    twins = [LapClassifier(**QUICK).fit(X, y, sources=sources) for _ in range(2)]
+    twins.append(pickle.loads(pickle.dumps(twins[0])))
+    first = twins[0].predict_proba(X)
+    for twin in twins[1:]:
+        assert np.array_equal(twin.predict_proba(X), first)
+        assert twin.source_reliability_ == twins[0].source_reliability_
+    other = clone(twins[0]).set_params(random_state=5).fit(X, y, sources=sources)
+    assert not np.array_equal(other.predict_proba(X), first)
+
+
+def test_pipelines_and_cross_validation():
+    X, y, sources, _ = noisy(300)
+    pipeline = make_pipeline(StandardScaler(), LapClassifier(**QUICK))
+    pipeline.fit(X, y, lapclassifier__sources=sources)
+    assert set(pipeline[-1].source_reliability_) == set("01234")
+    scores = cross_val_score(LapClassifier(**QUICK), X, y, params={"sources": sources}, cv=2)
+    assert len(scores) == 2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sources", "message"),
+    [
+        ({}, [1, 2], "300 rows came with 2 sources"),
+        ({"history_length": 0}, None, "history_length"),
+        ({"leniency": -1.0}, None, "leniency"),
+        ({"dropout": 1.5}, None, "dropout"),
+        ({"epochs": 0}, None, "at least 1"),
+        ({"learning_rate": -1.0}, None, "learning rate"),
+        ({"validation_fraction": 1.0}, None, "validation_fraction"),
+        ({"hidden": (0,)}, None, "units"),
+    ],
+)
+def test_bad_settings_are_refused_with_a_reason(parameters, sources, message):
+    X, y, _, _ = noisy(300)
+    with pytest.raises(ValueError, match=message):
+        LapClassifier(**{**QUICK, **parameters}).fit(X, y, sources=sources)
+
+
+LONG = """
+import numpy as np, threading, time, lapwing
+X = np.random.default_rng(0).normal(size=(20000, 20))
+ticks = []
+def tick():
+    while True:
+        ticks.append(time.monotonic())
+        time.sleep(0.01)
+threading.Thread(target=tick, daemon=True).start()
+print("begun", flush=True)
+try:
+    lapwing.LapClassifier(epochs=10**6, patience=10**6).fit(X, X[:, 0] > 0, sources=np.arange(20000) % 7)
+except KeyboardInterrupt:
+    print("interrupted", len(ticks), flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are different there")
+def test_ctrl_c_ends_a_fit_and_other_threads_run_meanwhile():
+    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline().strip() == "begun"
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    word, ticks = said.split()
+    assert word == "interrupted" and process.returncode == 0
+    assert int(ticks) > 30, "other threads stood still while training"
