@@ -147,8 +147,11 @@ fn matrix(text: &mut String, corner: &str, entries: &[Entry], column: impl Fn(&E
 
 /// Ours, the paper's, and their difference.
 fn cell(entry: &Entry) -> String {
-    let ours = entry.ours.as_ref().map_or_else(|| "–".to_owned(), |s| format!("**{}**", shown(s)));
-    let paper = entry.paper.as_ref().map_or_else(|| "–".to_owned(), shown);
+    let ours = entry
+        .ours
+        .as_ref()
+        .map_or_else(|| "–".to_owned(), |s| format!("**{}**", shown(s, &entry.metric)));
+    let paper = entry.paper.as_ref().map_or_else(|| "–".to_owned(), |s| shown(s, &entry.metric));
     let difference =
         entry.difference.map_or_else(String::new, |number| format!("<br>{}", signed(number)));
     let failures = match entry.failures {
@@ -158,19 +161,22 @@ fn cell(entry: &Entry) -> String {
     format!("{ours}{failures}<br>{paper}{difference}")
 }
 
-/// `83.52 ± 0.21 (5)`.
-pub fn shown(statistics: &Statistics) -> String {
+/// `83.52 ± 0.21 (5)`: shares in per cent with two decimals, others with as many as their size needs.
+pub fn shown(statistics: &Statistics, metric: &str) -> String {
     let Statistics { mean, std, runs } = statistics;
+    let per_cent = ["gain", "top-", "recall-"].iter().any(|part| metric.contains(part));
     let decimals = match mean.abs() {
+        _ if per_cent => 2,
+        _ if mean.fract() == 0.0 && std.is_none() => 0,
         size if size >= 1000.0 => 0,
         size if size >= 10.0 => 2,
         _ => 4,
     };
-    let decimals = if mean.fract() == 0.0 && std.is_none() { 0 } else { decimals };
-    match std {
+    let text = match std {
         Some(std) => format!("{mean:.decimals$} ± {std:.decimals$} ({runs})"),
         None => format!("{mean:.decimals$} ({runs})"),
-    }
+    };
+    text.replace('-', "−")
 }
 
 /// `+1.2` or `−0.4`, with a real minus sign.
@@ -266,10 +272,11 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_signed() {
-        let shown = |mean, std, runs| shown(&Statistics { mean, std, runs });
-        assert_eq!(shown(83.524, Some(0.21), 5), "83.52 ± 0.21 (5)");
-        assert_eq!(shown(0.43941, Some(0.0222), 5), "0.4394 ± 0.0222 (5)");
-        assert_eq!(shown(1475.0, None, 1), "1475 (1)");
+        let shown = |mean, std, runs, metric| shown(&Statistics { mean, std, runs }, metric);
+        assert_eq!(shown(83.524, Some(0.21), 5, "max-top-1"), "83.52 ± 0.21 (5)");
+        assert_eq!(shown(-3.79081, Some(0.126), 2, "gain"), "−3.79 ± 0.13 (2)");
+        assert_eq!(shown(0.43941, Some(0.0222), 5, "min-mse"), "0.4394 ± 0.0222 (5)");
+        assert_eq!(shown(1475.0, None, 1, "unreliability-3"), "1475 (1)");
         assert_eq!([1.26, -0.44].map(signed), ["+1.3", "−0.4"]);
     }
 

@@ -231,8 +231,8 @@ fn present(recipe: &Recipe, request: &Request, out: &Path, quiet: bool) -> anyho
     let tried = |entry: &&Entry| entry.ours.is_some() || entry.failures > 0;
     for entry in results.entries.iter().filter(tried) {
         let ours = match (&entry.ours, entry.failures) {
-            (Some(ours), 0) => shown(ours),
-            (Some(ours), failures) => format!("{}, {failures} failed", shown(ours)),
+            (Some(ours), 0) => shown(ours, &entry.metric),
+            (Some(ours), failures) => format!("{}, {failures} failed", shown(ours, &entry.metric)),
             (None, failures) => format!("{failures} failed"),
         };
         table.row([
@@ -240,7 +240,7 @@ fn present(recipe: &Recipe, request: &Request, out: &Path, quiet: bool) -> anyho
             entry.method_name.clone(),
             metric_name(&entry.metric),
             ours,
-            entry.paper.as_ref().map_or_else(|| "–".to_owned(), shown),
+            entry.paper.as_ref().map_or_else(|| "–".to_owned(), |s| shown(s, &entry.metric)),
             entry.difference.map_or_else(|| "–".to_owned(), signed),
         ]);
     }
