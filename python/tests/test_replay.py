@@ -1,6 +1,7 @@
 """`lapwing.replay`, tables, pictures and the report."""
 
 import csv
+import pickle
 
 import numpy as np
 import pytest
@@ -172,6 +173,8 @@ def test_tables_go_out_to_every_library():
     with pytest.raises(KeyError, match="no column \"weigth\"; there are step, source"):
         result.steps["weigth"]
     assert "rows of step, source" in repr(result.steps)
+    for table in (result.steps, result.sources):
+        assert pickle.loads(pickle.dumps(table)).to_dict() == table.to_dict()
 
 
 def test_the_report_is_a_page_that_names_the_bad_source(tmp_path):

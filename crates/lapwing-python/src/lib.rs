@@ -26,7 +26,7 @@ mod _lapwing {
     #[pymodule_export]
     use crate::rule::{_restore, Rule};
     #[pymodule_export]
-    use crate::table::Table;
+    use crate::table::{_restore_table, Table};
     #[pymodule_export]
     use crate::train::{_restore_network, Network, Trained, train_network};
 

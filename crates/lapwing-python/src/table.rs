@@ -9,10 +9,10 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::ffi_stream::FFI_ArrowArrayStream;
-use numpy::PyArray1;
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
 
 /// The name that the Arrow PyCapsule interface gives to a stream.
 pub(crate) const STREAM: &std::ffi::CStr = c"arrow_array_stream";
@@ -124,6 +124,17 @@ impl Table {
         slf.py().import("polars")?.getattr("DataFrame")?.call1((slf,))
     }
 
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let column = |name: String| Ok((self.__getitem__(py, &name)?, name));
+        let columns: PyResult<Vec<(Bound<'py, PyAny>, String)>> =
+            self.column_names().into_iter().map(column).collect();
+        let restore = py.import("lapwing._lapwing")?.getattr("_restore_table")?;
+        Ok((restore, (columns?,).into_pyobject(py)?))
+    }
+
     /// The Arrow PyCapsule interface.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
@@ -136,6 +147,25 @@ impl Table {
         let batches = RecordBatchIterator::new([Ok(self.batch.clone())], self.batch.schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), STREAM)
     }
+}
+
+/// The inverse of pickling.
+#[pyfunction]
+pub(crate) fn _restore_table(columns: Vec<(Bound<'_, PyAny>, String)>) -> PyResult<Table> {
+    let mut arrays: Vec<(String, ArrayRef)> = Vec::new();
+    for (column, name) in columns {
+        let array = if let Ok(values) = column.cast::<PyArray1<i64>>() {
+            integers(values.to_vec()?)
+        } else if let Ok(values) = column.cast::<PyArray1<u64>>() {
+            counts(values.to_vec()?.into_iter())
+        } else if let Ok(values) = column.cast::<PyArray1<f64>>() {
+            numbers(values.to_vec()?.into_iter().map(|value| Some(value).filter(|v| !v.is_nan())))
+        } else {
+            texts(column.extract::<Vec<String>>()?.into_iter())
+        };
+        arrays.push((name, array));
+    }
+    Ok(Table { batch: RecordBatch::try_from_iter(arrays).map_err(internal)? })
 }
 
 fn texts_of<'py>(py: Python<'py>, column: &ArrayRef) -> PyResult<Bound<'py, PyList>> {

@@ -110,7 +110,8 @@ impl Settings {
 /// A trained network.
 #[pyclass(module = "lapwing._lapwing", frozen)]
 pub(crate) struct Network {
-    model: Model,
+    /// In a box, as it wants to be aligned more strictly than Python objects are.
+    model: Box<Model>,
 }
 
 /// A finished training run.
@@ -207,7 +208,7 @@ pub(crate) fn train_network(
     let name = |source: u32| names.get(source as usize).cloned().unwrap_or_default();
     let table = |table: Table| Py::new(py, table);
     Ok(Trained {
-        network: Py::new(py, Network { model })?,
+        network: Py::new(py, Network { model: Box::new(model) })?,
         sources: table(source_table(&lap, |&source| name(source), |step| step as i64)?)?,
         steps: table(step_table(&points, name)?)?,
         epochs: table(epoch_table(&epochs)?)?,
@@ -296,7 +297,7 @@ pub(crate) fn _restore_network(spec: &str, parameters: &[u8]) -> PyResult<Networ
         let spec: ModelSpec = serde_json::from_str(spec)?;
         in_directory(|path| {
             std::fs::write(path, parameters)?;
-            Ok(Network { model: Model::load(path, spec, DeviceName::Cpu)? })
+            Ok(Network { model: Box::new(Model::load(path, spec, DeviceName::Cpu)?) })
         })
     };
     Ok(load()?)
