@@ -69,7 +69,7 @@ def experiments(lapwing, data):
     print("\n| experiment with LAP | PyTorch and package, s | ours |")
     print("|---|---|---|")
     for name, key, identifier, noise in [
-        ("California Housing, 200 epochs", "california", "california", "random"),
+        ("California Housing, 200 epochs", "california", "california", "random-target"),
         ("Fashion-MNIST, 40 epochs", "fashion", "table-1-fashion-mnist", "random-label"),
         ("Two moons, 25 epochs", "toy", "toy", None),
     ]:
