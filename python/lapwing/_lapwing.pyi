@@ -6,6 +6,22 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "Network",
+    "Rule",
+    "Table",
+    "Trained",
+    "__version__",
+    "_restore",
+    "_restore_network",
+    "_restore_table",
+    "render_report",
+    "replay_arrays",
+    "replay_file",
+    "replay_stream",
+    "train_network",
+]
+
 __version__: str
 
 _Losses = npt.NDArray[np.float32] | npt.NDArray[np.float64]

@@ -81,7 +81,7 @@ def test_weightings():
 def test_jax_arrays_are_read():
     jnp = pytest.importorskip("jax.numpy")
     for dtype in (jnp.float32, jnp.bfloat16, jnp.float16):
-        lap = lapwing.Lap(1)
+        lap = lapwing.Lap()
         weights = lap.weigh(jnp.array([0.5, 1.0, 2.0], dtype), jnp.array([0, 1, 1]))
         assert weights.dtype == np.float32 and weights.tolist() == [1, 1, 1]
         assert lap.sources()["mean_loss"].tolist() == [0.5, 1.5]

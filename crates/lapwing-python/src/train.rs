@@ -149,7 +149,11 @@ impl Observer for Watcher {
         self.recorder.record(step);
         if self.looked.elapsed() >= BETWEEN_SIGNALS {
             self.looked = Instant::now();
-            self.interrupted = Python::attach(|py| py.check_signals()).err();
+            let checked: PyResult<()> = Python::attach(|py| {
+                py.check_signals()?;
+                Ok(())
+            });
+            self.interrupted = checked.err();
         }
         if self.interrupted.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
