@@ -61,6 +61,8 @@ def report(result: Any, path: str | os.PathLike[str] | None = None, *, title: st
                 "warnings": _warnings(rows, facts),
                 "sources": rows,
                 "trajectories": [] if steps is None else _trajectories(steps, shown),
+                "epochs": _epochs(getattr(result, "epochs_", None)),
+                "configuration": [{"key": name, "value": str(value)} for name, value in facts.items()],
             }
         ).encode()
     )
@@ -108,6 +110,18 @@ def _row(source: dict[str, Any]) -> dict[str, Any]:
         "share_above": above / judged if judged else None,
         "first_departure_step": None if departure is None or departure < 0 else int(departure),
     }
+
+
+def _epochs(epochs: Table | None) -> list[dict[str, Any]]:
+    if epochs is None:
+        return []
+    table = epochs.to_dict()
+    return [
+        {"epoch": epoch, "split": split, "metric": "loss", "value": value}
+        for split, losses in (("train", table["train_loss"]), ("validation", table["valid_loss"]))
+        for epoch, value in zip(table["epoch"], losses)
+        if value is not None
+    ]
 
 
 def _trajectories(steps: Table, shown: list[str]) -> list[dict[str, Any]]:

@@ -150,7 +150,9 @@ class _LapEstimator(BaseEstimator):
             "depression_strength": trained.depression_strength,
             "task": "classification" if classes else "regression",
         }
-        self.source_reliability_ = dict(zip(self.sources_["source"], self.sources_["weight"].tolist()))
+        # A source of which every row was held out was never judged.
+        self.source_reliability_ = dict.fromkeys(names, 1.0)
+        self.source_reliability_.update(zip(self.sources_["source"], self.sources_["weight"].tolist()))
 
     def _rows(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         limit = np.finfo(np.float32).max

@@ -50,6 +50,7 @@ def test_a_bad_source_is_found_and_outvoted():
     assert set(plain.source_reliability_.values()) == {1.0}
     assert model.score(X, truth) > plain.score(X, truth)
     assert model.n_iter_ == len(model.epochs_) and len(model.steps_) > 0
+    assert model.sources_["rows"].sum() == model.n_rows_ == 1080
     assert "unreliable" in lapwing.report(model)
 
 

@@ -137,7 +137,8 @@ impl<'py, 'r> Replay<'py, 'r> {
         self.end_step(last)?;
         let names = &self.rule.names;
         let log_step = |at: u64| self.log_steps.get(at as usize).copied().unwrap_or_default();
-        let sources = source_table(&self.rule.lap, |&code| names.name(code), log_step)?;
+        let sources =
+            source_table(&self.rule.lap, |&code| names.name(code), |_, seen| seen, log_step)?;
         let steps = Table::new([
             ("step", table::integers(self.steps)),
             ("source", table::texts(self.sources.iter().map(|&code| names.name(code)))),

@@ -204,7 +204,7 @@ impl Rule {
 
     /// Where every source stands, in order of first appearance.
     fn sources(&self) -> PyResult<Table> {
-        source_table(&self.lap, |code| self.names.name(*code), |step| step as i64)
+        source_table(&self.lap, |&code| self.names.name(code), |_, seen| seen, |step| step as i64)
     }
 
     /// The sources of the last step in order of first appearance in its batch: name, mean of the

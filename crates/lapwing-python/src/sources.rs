@@ -8,14 +8,19 @@ use pyo3::prelude::*;
 
 use crate::table::{Table, counts, numbers, texts};
 
-/// One row per source, in order of first appearance; `step` is what a step of the rule is called.
+/// One row per source, in order of first appearance. `rows` counts those of a source, given how many
+/// samples the rule has seen of it, and `step` is what a step of the rule is called.
 pub(crate) fn source_table<K: Hash + Eq>(
     lap: &Lap<K>,
     name: impl Fn(&K) -> String,
+    rows: impl Fn(&K, u64) -> u64,
     step: impl Fn(u64) -> i64,
 ) -> PyResult<Table> {
     let history_length = lap.config().history_length;
-    let statuses: Vec<SourceStatus<'_, K>> = lap.sources().collect();
+    let mut statuses: Vec<SourceStatus<'_, K>> = lap.sources().collect();
+    for status in &mut statuses {
+        status.rows = rows(status.source, status.rows);
+    }
     let all = || statuses.iter();
     let departure =
         |status: &SourceStatus<'_, K>| status.first_departure_step.map(|at| step(at) as f64);

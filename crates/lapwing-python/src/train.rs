@@ -182,6 +182,9 @@ pub(crate) fn train_network(
         Targets::Values(targets.cast::<PyArray1<f32>>()?.to_vec()?)
     };
     let sources = sources.as_slice()?.to_vec();
+    if sources.iter().any(|&source| source as usize >= names.len()) {
+        return Err(PyValueError::new_err("a row has a source without a name"));
+    }
     let (train, valid) = (train.as_slice()?.to_vec(), valid.as_slice()?.to_vec());
     let outcome = py.detach(|| -> Result<Outcome, FitError> {
         let data = Data {
@@ -210,10 +213,19 @@ pub(crate) fn train_network(
     })?;
     let Outcome { model, epochs, points, lap } = outcome;
     let name = |source: u32| names.get(source as usize).cloned().unwrap_or_default();
+    let mut rows_of = vec![0; names.len()];
+    for &row in &train {
+        rows_of[sources[row as usize] as usize] += 1;
+    }
     let table = |table: Table| Py::new(py, table);
     Ok(Trained {
         network: Py::new(py, Network { model: Box::new(model) })?,
-        sources: table(source_table(&lap, |&source| name(source), |step| step as i64)?)?,
+        sources: table(source_table(
+            &lap,
+            |&source| name(source),
+            |&source, _| rows_of.get(source as usize).copied().unwrap_or_default(),
+            |step| step as i64,
+        )?)?,
         steps: table(step_table(&points, name)?)?,
         epochs: table(epoch_table(&epochs)?)?,
         depression_strength: lap.config().depression_strength,
