@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 use lapwing_ops::{Window1d, Window2d, conv1d, conv2d};
 use proptest::prelude::*;
 
-use crate::judge::{Case, cases, numbers};
+use crate::judge::{Case, alone, cases, numbers};
 
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
@@ -177,6 +177,7 @@ fn many_images_give_the_same_bits_with_any_number_of_threads() {
 #[test]
 #[should_panic(expected = "kernels for as many channels")]
 fn kernels_for_other_channels_are_refused() {
+    let _guard = alone();
     let device = Default::default();
     let x = Tensor::<4>::zeros([1, 4, 4, 3], &device);
     conv2d(x, Tensor::zeros([3, 3, 4, 5], &device), None, Window2d::default());
@@ -185,6 +186,7 @@ fn kernels_for_other_channels_are_refused() {
 #[test]
 #[should_panic(expected = "a window of 3 over 2")]
 fn a_kernel_larger_than_the_image_is_refused() {
+    let _guard = alone();
     let device = Default::default();
     let x = Tensor::<4>::zeros([1, 2, 4, 3], &device);
     conv2d(x, Tensor::zeros([3, 3, 3, 5], &device), None, Window2d::default());
