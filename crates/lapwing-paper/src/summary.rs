@@ -112,7 +112,7 @@ fn section(text: &mut String, results: &Results, figures: &[PathBuf], out: &Path
             }
         }
     }
-    for figure in figures.iter().filter(|path| path.extension().is_some_and(|e| e == "svg")) {
+    for figure in figures.iter().filter(|path| path.extension().is_some_and(|e| e == "png")) {
         let place = figure.strip_prefix(out).unwrap_or(figure).display();
         let _ = writeln!(text, "![{}]({place})\n", recipe.title);
     }
