@@ -53,6 +53,7 @@ def train(lap: LossAdaptedPlasticity | None) -> float:
 
 
 def main() -> None:
+    torch.set_num_threads(1)  # the network is too small for more
     lap = LossAdaptedPlasticity(history_length=25, warmup_iters=0, leniency=0.8)
     with_lap, without = train(lap), train(None)
     table = lap.sources().to_dict()

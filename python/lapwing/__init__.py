@@ -53,7 +53,14 @@ def __getattr__(name: str) -> Any:
     """What needs a further package is imported when it is asked for."""
     if name not in _MODULES:
         raise AttributeError(f"module 'lapwing' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_MODULES[name]), name)
+    module = _MODULES[name]
+    try:
+        value = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as error:
+        extra = module.removeprefix("lapwing.")
+        if error.name != extra:
+            raise
+        raise ImportError(f"lapwing.{name} needs {extra}: pip install 'lapwing-ml[{extra}]'") from error
     globals()[name] = value
     return value
 
