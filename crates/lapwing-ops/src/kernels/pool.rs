@@ -158,7 +158,8 @@ vectorised! {
             for (y, places) in y.chunks_exact_mut(channels).zip(places.chunks_exact_mut(channels)) {
                 for i in 0..channels {
                     let value = y[i] + bias[i];
-                    places[i] = if value <= 0.0 { NOWHERE } else { places[i] };
+                    // `NOWHERE` has all bits, and a store without a condition is vectorised.
+                    places[i] |= if value <= 0.0 { NOWHERE } else { 0 };
                     y[i] = if value <= 0.0 { 0.0 } else { value };
                 }
             }

@@ -69,8 +69,12 @@ pub(crate) unsafe fn strip<L: Lanes, const V: usize>(mut m: usize, mut at: Opera
             rows!(12);
         }
     }
-    while m >= 10 || m == 6 {
+    // Fewer than four rows wait for their own sums, so what is left over is shared out: 11 is 6 + 5, 13 is 5 + 4 + 4.
+    while (m >= 10 && m != 13) || m == 6 {
         rows!(6);
+    }
+    if matches!(m, 5 | 9 | 13) {
+        rows!(5);
     }
     while m >= 4 {
         rows!(4);
