@@ -92,12 +92,13 @@ fn long(seed: u64) -> TrainConfig {
 fn every_method_learns_clean_moons() {
     let (data, test) = (moons(80, &[0.0, 0.0, 0.0], 3), moons(500, &[0.0], 99));
     for (name, method) in methods() {
-        let mut trainer = trainer(data.data(), long(1), &method);
+        // An average of three moves a third as fast, and a tenth of the rows, forgotten on purpose, may never be learnt.
+        let epochs = if name.starts_with("arfl") { 90 } else { 30 };
+        let forgotten = if name == "co-teaching" { 0.1 } else { 0.0 };
+        let mut trainer = trainer(data.data(), TrainConfig { epochs, ..long(1) }, &method);
         trainer.run(&mut (), None).unwrap();
         let found = accuracy(&trainer.model().unwrap(), &test);
-        // Co-teaching leaves out the rows nearest to the border, and an average of three moves a third as fast.
-        let slow = matches!(name, "co-teaching" | "arfl" | "arfl, judged");
-        assert!(found > if slow { 0.85 } else { 0.96 }, "{name}: {found}");
+        assert!(found > 0.96 - forgotten, "{name}: {found}");
     }
 }
 
