@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cell::Form;
+use crate::cell::{Cell, Form};
 use crate::error::PaperError;
 use crate::figure::figure;
 use crate::recipe::{FigureKind, Kind, Recipe, Version, recipes};
@@ -79,7 +79,7 @@ fn section(text: &mut String, results: &Results, figures: &[PathBuf], out: &Path
     let _ = writeln!(text, "{}", reduced(recipe, *form));
     let seconds: Vec<f64> = records.iter().map(|record| record.seconds).collect();
     if let Some(Statistics { mean, runs, .. }) = Statistics::of(&seconds) {
-        let _ = writeln!(text, "{runs} runs, {} each.", duration(mean));
+        let _ = writeln!(text, "{runs} runs, {} each: `{}`.", duration(mean), command(results));
     }
     let failures = records.iter().filter(|record| record.failure.is_some());
     for record in failures {
@@ -118,14 +118,42 @@ fn section(text: &mut String, results: &Results, figures: &[PathBuf], out: &Path
     }
 }
 
-/// A table of entries, rows by condition, columns by `column`. Rows of which nothing was run are left out.
+/// What to type for the same runs.
+fn command(results: &Results) -> String {
+    let Results { recipe, version, form, records, .. } = results;
+    let mut words = format!("lapwing paper {}", recipe.id);
+    let mut choose = |flag: &str, all: Vec<&str>, run: fn(&Cell) -> &str| {
+        let chosen = |id: &&str| records.iter().any(|record| run(&record.cell) == *id);
+        let some: Vec<&str> = all.iter().copied().filter(chosen).collect();
+        if some.len() < all.len() {
+            let _ = write!(words, " {flag} {}", some.join(","));
+        }
+    };
+    let conditions = recipe.conditions.iter().map(|condition| condition.id.as_str()).collect();
+    choose("--noise", conditions, |cell| &cell.condition);
+    let methods = recipe.methods.iter().map(|method| method.id.as_str()).collect();
+    choose("--methods", methods, |cell| &cell.method);
+    let runs = records.iter().map(|record| record.cell.run + 1).max().unwrap_or(0);
+    if runs != recipe.runs {
+        let _ = write!(words, " --runs {runs}");
+    }
+    if let Some(rows) = form.limit_train {
+        let _ = write!(words, " --limit-train {rows}");
+    }
+    if let Some(epochs) = form.epochs {
+        let _ = write!(words, " --epochs {epochs}");
+    }
+    if *version == Version::Paper {
+        words.push_str(" --as paper");
+    }
+    words
+}
+
+/// A table of entries, rows by condition, columns by `column`. Those of which nothing was run are left out.
 fn matrix(text: &mut String, corner: &str, entries: &[Entry], column: impl Fn(&Entry) -> String) {
     let (mut rows, mut columns): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
-    for entry in entries {
-        let tried = |e: &&Entry| e.ours.is_some() || e.failures > 0;
-        let has_any =
-            entries.iter().filter(|e| e.condition_name == entry.condition_name).any(|e| tried(&e));
-        if has_any && !rows.contains(&entry.condition_name.as_str()) {
+    for entry in entries.iter().filter(|entry| entry.ours.is_some() || entry.failures > 0) {
+        if !rows.contains(&entry.condition_name.as_str()) {
             rows.push(&entry.condition_name);
         }
         if !columns.contains(&column(entry)) {

@@ -115,6 +115,8 @@ fn the_summary_tells_of_what_was_run_and_how() {
     let written = summary(out.path()).unwrap();
     let text = std::fs::read_to_string(out.path().join("RESULTS.md")).unwrap();
     assert!(text.contains("**Reduced**: 600 samples to train on, 2 epochs instead of 25."));
+    let again = "`lapwing paper toy --noise base --limit-train 600 --epochs 2`";
+    assert!(text.contains(again) && text.contains("`lapwing paper figure-3`"), "{text}");
     assert!(text.contains("toy-limit-600-epochs-2.png") && text.contains("figure-3.png"), "{text}");
     assert!(text.contains("`sensitivity` (appendix box plots)"), "what was not run is said");
     assert!(!text.contains("H = 1000"), "rows without a record are left out");
