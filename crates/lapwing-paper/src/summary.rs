@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cell::{Cell, Form};
+use crate::cell::{Cell, Form, Selection};
 use crate::error::PaperError;
 use crate::figure::figure;
 use crate::recipe::{FigureKind, Kind, Recipe, Version, recipes};
@@ -76,7 +76,7 @@ fn section(text: &mut String, results: &Results, figures: &[PathBuf], out: &Path
     let Results { recipe, version, form, records, entries } = results;
     let as_text = if *version == Version::Paper { ", as the text says" } else { "" };
     let _ = writeln!(text, "\n## {}: {}{as_text}\n", recipe.shows, recipe.title);
-    let _ = writeln!(text, "{}", reduced(recipe, *form));
+    let _ = writeln!(text, "{}", extent(recipe, *form, records.len()));
     let seconds: Vec<f64> = records.iter().map(|record| record.seconds).collect();
     if let Some(Statistics { mean, runs, .. }) = Statistics::of(&seconds) {
         let _ = writeln!(text, "{runs} runs, {} each: `{}`.", duration(mean), command(results));
@@ -213,10 +213,12 @@ pub fn signed(difference: f64) -> String {
     format!("{sign}{:.1}", difference.abs())
 }
 
-/// In what form an experiment was run, in a sentence.
-fn reduced(recipe: &Recipe, form: Form) -> String {
+/// In what form an experiment was run and how much of it, in a sentence.
+fn extent(recipe: &Recipe, form: Form, runs: usize) -> String {
     let epochs = recipe.training.as_ref().map_or(0, |training| training.epochs);
+    let all = Selection::default().cells(recipe).map_or(0, |cells| cells.len());
     match (form.limit_train, form.epochs) {
+        (None, None) if runs < all => format!("Runs of full length, {runs} of {all}."),
         (None, None) => "In full.".to_owned(),
         (Some(rows), None) => format!("**Reduced**: {rows} samples to train on."),
         (None, Some(few)) => format!("**Reduced**: {few} epochs instead of {epochs}."),
@@ -306,6 +308,15 @@ mod tests {
         assert_eq!(shown(0.43941, Some(0.0222), 5, "min-mse"), "0.4394 ± 0.0222 (5)");
         assert_eq!(shown(1475.0, None, 1, "unreliability-3"), "1475 (1)");
         assert_eq!([1.26, -0.44].map(signed), ["+1.3", "−0.4"]);
+    }
+
+    #[test]
+    fn a_part_is_not_called_the_whole() {
+        let recipe = crate::recipe::recipe("california", Version::Code).unwrap();
+        assert_eq!(extent(&recipe, Form::FULL, 20), "In full.");
+        assert_eq!(extent(&recipe, Form::FULL, 4), "Runs of full length, 4 of 20.");
+        let few = Form { epochs: Some(5), ..Form::FULL };
+        assert_eq!(extent(&recipe, few, 20), "**Reduced**: 5 epochs instead of 200.");
     }
 
     #[test]
