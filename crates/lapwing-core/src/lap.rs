@@ -101,12 +101,16 @@ impl<K: Hash + Eq> Lap<K> {
             return Err(LapError::Unpaired { losses: losses.len(), sources: sources.len() });
         }
         self.start_batch();
-        self.slots.clear();
-        for (&loss, source) in losses.iter().zip(sources) {
-            let slot = self.enter(source)?;
-            self.entry(slot).add(loss.into());
-            self.slots.push(slot);
+        let mut slots = core::mem::take(&mut self.slots);
+        slots.clear();
+        // Look-ups first, as they wait for memory side by side when nothing comes between them.
+        for source in sources {
+            slots.push(self.enter(source)?);
         }
+        for (&loss, &slot) in losses.iter().zip(&slots) {
+            self.entry(slot).add(loss.into());
+        }
+        self.slots = slots;
         self.advance();
         self.weights.clear();
         for (&loss, &slot) in losses.iter().zip(&self.slots) {
