@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    StringArray, UInt64Array,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Date32Type, Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
+    UInt64Array,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{
-    DataType, Date32Type, Float32Type, Float64Type, Int64Type, TimeUnit, UInt64Type,
-};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, TimeUnit};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
@@ -76,7 +76,7 @@ impl Cells {
         }
     }
 
-    fn new(array: &ArrayRef) -> Result<Self, arrow::error::ArrowError> {
+    fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
         use DataType as T;
         let as_type = |to: &DataType| cast(array, to);
         Ok(match array.data_type() {

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use lapwing_data::{
     Compression, DataError, Dataset, Dropped, Encoder, EncoderConfig, Kind, NewData,
     NewDataOptions, ReadOptions, Target, Task, UNSEEN_CLASS, Warning, rewrite,

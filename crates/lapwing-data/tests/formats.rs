@@ -6,11 +6,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::Int32Type;
+use arrow_array::{
     ArrayRef, Date32Array, Float64Array, Int64Array, ListArray, RecordBatch, StringArray,
     UInt64Array,
 };
-use arrow::datatypes::Int32Type;
 use lapwing_data::{
     Compression, DataError, Dataset, ReadOptions, Reason, Role, Schema, TableFile, Target, rewrite,
 };

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchReader};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, Int64Type, Schema};
-use arrow::error::ArrowError;
-use arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, Schema};
 use lapwing_core::{BatchSums, LapError};
 use lapwing_data::{DataError, LogColumns, LossLog};
 use numpy::{PyArray1, PyArrayMethods};

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator,
-    StringArray, UInt64Array,
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+    UInt64Array,
 };
-use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
-use arrow::error::ArrowError;
-use arrow::ffi_stream::FFI_ArrowArrayStream;
+use arrow_schema::{ArrowError, DataType};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;

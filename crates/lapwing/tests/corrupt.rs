@@ -397,7 +397,7 @@ fn parquet_and_names_that_promise_another_format_are_refused() {
 }
 
 fn write_parquet(path: &Path) {
-    use arrow::array::{ArrayRef, RecordBatch, StringArray};
+    use arrow_array::{ArrayRef, RecordBatch, StringArray};
     use std::sync::Arc;
     let column = |text| Arc::new(StringArray::from(vec![text])) as ArrayRef;
     let batch =
