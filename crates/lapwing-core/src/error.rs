@@ -26,6 +26,14 @@ pub enum LapError {
         /// How many sources were given.
         sources: usize,
     },
+    /// A label that is no class.
+    #[error("label {label} is none of the {classes} classes, which count from 0")]
+    Label {
+        /// The label given.
+        label: usize,
+        /// How many classes there are.
+        classes: usize,
+    },
     /// More sources than can be told apart (2³² − 1).
     #[error("more than 4,294,967,295 sources")]
     TooManySources,

@@ -53,6 +53,7 @@ mod lap;
 mod leniency;
 mod mass;
 mod moments;
+mod noise_rate;
 mod source;
 mod state;
 mod sums;
@@ -64,6 +65,11 @@ pub use config::{DISCRETE_AMOUNT, LapConfig, Ties};
 pub use error::LapError;
 pub use lap::Lap;
 pub use leniency::{false_alarm_rate, leniency_for_false_alarm};
+pub use noise_rate::{
+    Answer, Estimate, Labels, Likelihoods, NOISE_STATE_VERSION, NoiseModel, NoiseRate,
+    NoiseRateConfig, NoiseSourceState, NoiseState, NoiseStatus, NoiseSums, Reading, ValueSums,
+    Values, estimate,
+};
 pub use source::{Present, Reference, SourceStatus};
 pub use state::{STATE_VERSION, SourceState, State};
 pub use sums::{BatchSums, LARGEST_LOSS, SourceSum};

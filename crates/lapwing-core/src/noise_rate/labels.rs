@@ -1,0 +1,180 @@
+//! Noise among classes: a wrong label is drawn from the label frequencies.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Likelihoods, NoiseModel};
+use crate::LapError;
+
+/// One row of a batch: what the network thinks of the label that the row was given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Answer {
+    /// p(y|x): the network's probability of the label.
+    pub probability: f64,
+    /// y: the label, counted from 0.
+    pub label: u32,
+}
+
+/// Noise that is drawn from the frequencies m(y) of the labels.
+///
+/// With all classes equally probable, a rule that votes for the most frequent class only would look
+/// like noise: so frequencies are counted while training goes on ([`Labels::counted`]), or given
+/// from the beginning where they are known ([`Labels::given`]).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Labels {
+    counts: Vec<f64>,
+    total: f64,
+    given: bool,
+}
+
+impl Labels {
+    /// So many classes, whose frequencies are counted from batch to batch; at first all are alike.
+    ///
+    /// # Errors
+    /// Where there is no class.
+    pub fn counted(classes: u32) -> Result<Self, LapError> {
+        // One row of each class in advance: no label is impossible before it has been seen.
+        let counts = vec![1.0; classes as usize];
+        Self { total: f64::from(classes), counts, given: false }.checked()
+    }
+
+    /// Classes whose frequencies (or counts) are known, and stay as they are.
+    ///
+    /// # Errors
+    /// Where one of them is negative or not finite, or all are 0.
+    pub fn given(frequencies: &[f64]) -> Result<Self, LapError> {
+        let total = frequencies.iter().sum();
+        Self { counts: frequencies.to_vec(), total, given: true }.checked()
+    }
+
+    fn checked(self) -> Result<Self, LapError> {
+        let usable = |count: &f64| *count >= 0.0 && count.is_finite();
+        if self.counts.iter().all(usable) && self.total > 0.0 && self.total.is_finite() {
+            return Ok(self);
+        }
+        Err(LapError::Parameter {
+            parameter: "frequencies",
+            value: self.total,
+            expected: "one per class, finite, at least 0 and not all 0",
+        })
+    }
+
+    /// How many classes there are.
+    pub fn classes(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// m(y); `None` for a label that is no class.
+    pub fn frequency(&self, label: u32) -> Option<f64> {
+        self.counts.get(label as usize).map(|count| count / self.total)
+    }
+
+    fn unknown(&self, label: usize) -> LapError {
+        LapError::Label { label, classes: self.counts.len() }
+    }
+}
+
+impl super::model::Sealed for Labels {}
+
+impl NoiseModel for Labels {
+    type Row = Answer;
+    /// How often each label occurs in a batch.
+    type Sums = Vec<u64>;
+
+    fn check_row(&self, row: Answer) -> Result<(), LapError> {
+        let label = row.label as usize;
+        if label < self.counts.len() { Ok(()) } else { Err(self.unknown(label)) }
+    }
+
+    fn likelihoods(&self, row: Answer) -> Option<Likelihoods> {
+        // Probabilities come from sums in f32, and may exceed 1 by their rounding.
+        Likelihoods::new(row.probability.min(1.0), self.frequency(row.label)?)
+            .filter(|_| !row.probability.is_nan())
+    }
+
+    fn add(sums: &mut Vec<u64>, row: Answer, _: f64) {
+        let label = row.label as usize;
+        if sums.len() <= label {
+            sums.resize(label + 1, 0);
+        }
+        sums[label] = sums[label].saturating_add(1);
+    }
+
+    fn merge(sums: &mut Vec<u64>, other: &Vec<u64>) {
+        if sums.len() < other.len() {
+            sums.resize(other.len(), 0);
+        }
+        for (sum, other) in sums.iter_mut().zip(other) {
+            *sum = sum.saturating_add(*other);
+        }
+    }
+
+    fn check_sums(&self, sums: &Vec<u64>) -> Result<(), LapError> {
+        match sums.len().checked_sub(1) {
+            Some(last) if last >= self.counts.len() => Err(self.unknown(last)),
+            _ => Ok(()),
+        }
+    }
+
+    fn update(&mut self, sums: &Vec<u64>, _: f64) {
+        if self.given {
+            return;
+        }
+        // Whole numbers below 2⁵³ add exactly, in any order.
+        for (count, &more) in self.counts.iter_mut().zip(sums) {
+            *count += more as f64;
+            self.total += more as f64;
+        }
+    }
+
+    fn check_state(&self, loaded: &Self) -> Result<(), &'static str> {
+        if loaded.counts.len() != self.counts.len() {
+            return Err("it has another number of classes");
+        }
+        loaded.clone().checked().map_err(|_| "its label frequencies are not frequencies")?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counted_frequencies_start_alike_and_follow_the_batches() {
+        let mut labels = Labels::counted(4).unwrap();
+        assert_eq!(labels.frequency(3), Some(0.25));
+        let mut sums = Vec::new();
+        for label in [0, 2, 2, 2] {
+            Labels::add(&mut sums, Answer { probability: 0.5, label }, 1.0);
+        }
+        labels.update(&sums, 0.5);
+        let found: Vec<f64> = (0..4).map(|label| labels.frequency(label).unwrap()).collect();
+        assert_eq!(found, [0.25, 0.125, 0.5, 0.125]);
+        assert_eq!(labels.frequency(4), None);
+    }
+
+    #[test]
+    fn given_frequencies_stay() {
+        let mut labels = Labels::given(&[30.0, 10.0, 0.0]).unwrap();
+        labels.update(&vec![0, 0, 100], 0.5);
+        let found: Vec<f64> = (0..3).map(|label| labels.frequency(label).unwrap()).collect();
+        assert_eq!(found, [0.75, 0.25, 0.0]);
+        for bad in [&[][..], &[0.0, 0.0], &[1.0, -1.0], &[f64::NAN, 1.0], &[f64::MAX, f64::MAX]] {
+            assert!(Labels::given(bad).is_err(), "{bad:?}");
+        }
+        assert!(Labels::counted(0).is_err());
+    }
+
+    #[test]
+    fn a_probability_that_is_none_says_nothing_and_one_slightly_above_1_is_1() {
+        let labels = Labels::counted(2).unwrap();
+        let at = |probability| labels.likelihoods(Answer { probability, label: 0 });
+        assert!(at(f64::NAN).is_none() && at(-0.1).is_none());
+        assert_eq!(at(1.000_000_2), at(1.0));
+        assert!(at(0.0).is_some());
+    }
+}
