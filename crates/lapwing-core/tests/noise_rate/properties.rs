@@ -127,7 +127,7 @@ proptest! {
                 prop_assert_eq!(all.rate(&source), finite.rate(&source));
             }
         }
-        let bad = batches.iter().flatten().filter(|row| !(row.0 >= 0.0)).count() as u64;
+        let bad = batches.iter().flatten().filter(|row| row.0.is_nan() || row.0 < 0.0).count() as u64;
         prop_assert_eq!(all.sources().map(|source| source.nonfinite).sum::<u64>(), bad);
         let rows = batches.iter().flatten().count() as u64;
         prop_assert_eq!(all.sources().map(|source| source.rows).sum::<u64>(), rows);
