@@ -68,7 +68,7 @@ pub use leniency::{false_alarm_rate, leniency_for_false_alarm};
 pub use noise_rate::{
     Answer, Estimate, Labels, Likelihoods, NOISE_STATE_VERSION, NoiseModel, NoiseRate,
     NoiseRateConfig, NoiseSourceState, NoiseState, NoiseStatus, NoiseSums, Reading, ValueSums,
-    Values, estimate,
+    Values, estimate, rate_interval,
 };
 pub use source::{Present, Reference, SourceStatus};
 pub use state::{STATE_VERSION, SourceState, State};

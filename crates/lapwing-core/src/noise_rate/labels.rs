@@ -72,6 +72,13 @@ impl Labels {
         self.counts.get(label as usize).map(|count| count / self.total)
     }
 
+    /// The probability that a label is wrong, where noise has this rate: it is noise, and not noise
+    /// that happens to have drawn the truth, r·(1 − p). `None` where nothing can be said.
+    pub fn wrong(&self, row: Answer, rate: f64) -> Option<f64> {
+        let noise = self.likelihoods(row)?.responsibility(rate);
+        Some(noise * (1.0 - row.probability.min(1.0)))
+    }
+
     fn unknown(&self, label: usize) -> LapError {
         LapError::Label { label, classes: self.counts.len() }
     }
@@ -167,6 +174,23 @@ mod tests {
             assert!(Labels::given(bad).is_err(), "{bad:?}");
         }
         assert!(Labels::counted(0).is_err());
+    }
+
+    #[test]
+    fn a_label_is_wrong_where_the_sum_over_all_truths_says_so() {
+        let (labels, p, rate) = (Labels::given(&[5.0, 3.0, 2.0]).unwrap(), [0.2, 0.7, 0.1], 0.3);
+        for (label, m) in [(0, 0.5), (1, 0.3), (2, 0.2)] {
+            // How probable label and truth are together, for every truth.
+            let joint = |truth: usize| {
+                let right = if truth == label { 1.0 } else { 0.0 };
+                p[truth] * (rate * m + (1.0 - rate) * right)
+            };
+            let all: f64 = (0..3).map(joint).sum();
+            let expected = 1.0 - joint(label) / all;
+            let row = Answer { probability: p[label], label: label as u32 };
+            assert!((labels.wrong(row, rate).unwrap() - expected).abs() < 1e-12);
+        }
+        assert_eq!(labels.wrong(Answer { probability: f64::NAN, label: 0 }, rate), None);
     }
 
     #[test]

@@ -21,6 +21,14 @@ impl Likelihoods {
         Self::new(libm::exp(truth - largest), libm::exp(noise - largest))
     }
 
+    pub(super) fn truth(self) -> f64 {
+        self.truth
+    }
+
+    pub(super) fn noise(self) -> f64 {
+        self.noise
+    }
+
     /// The probability that the label is noise, where noise has this rate. A label that noise never
     /// draws is no noise.
     pub fn responsibility(self, rate: f64) -> f64 {

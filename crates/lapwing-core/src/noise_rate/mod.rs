@@ -2,6 +2,7 @@
 
 mod config;
 mod estimate;
+mod interval;
 mod labels;
 mod likelihoods;
 mod model;
@@ -11,6 +12,7 @@ mod values;
 
 pub use config::NoiseRateConfig;
 pub use estimate::{Estimate, estimate};
+pub use interval::rate_interval;
 pub use labels::{Answer, Labels};
 pub use likelihoods::Likelihoods;
 pub use model::NoiseModel;
