@@ -1,5 +1,6 @@
-//! The weighting rule of Loss Adapted Plasticity (LAP), and nothing else: losses and sources in,
-//! weights out. No framework, no I/O, `no_std`.
+//! The weighting rule of Loss Adapted Plasticity (LAP): losses and sources in, weights out. Beside it
+//! a noise rate per source ([`NoiseRate`]), which tells wrong labels from difficult rows. No
+//! framework, no I/O, `no_std`.
 //!
 //! Data often come from many *sources* (hospitals, devices, annotators), some of which are worse
 //! than others. LAP keeps the last *H* mean losses of each source. A source whose mean over this
@@ -67,8 +68,8 @@ pub use lap::Lap;
 pub use leniency::{false_alarm_rate, leniency_for_false_alarm};
 pub use noise_rate::{
     Answer, Estimate, Labels, Likelihoods, NOISE_STATE_VERSION, NoiseModel, NoiseRate,
-    NoiseRateConfig, NoiseSourceState, NoiseState, NoiseStatus, NoiseSums, Reading, ValueSums,
-    Values, estimate, rate_interval,
+    NoiseRateConfig, NoiseSourceState, NoiseState, NoiseStatus, NoiseSums, Reading, Values,
+    estimate, rate_interval,
 };
 pub use source::{Present, Reference, SourceStatus};
 pub use state::{STATE_VERSION, SourceState, State};

@@ -60,11 +60,6 @@ impl SourceSum {
         (self.finite > 0 && mean.is_finite()).then(|| mean.clamp(-LARGEST_LOSS, LARGEST_LOSS))
     }
 
-    /// The sum of the finite losses.
-    pub fn sum(&self) -> f64 {
-        self.high
-    }
-
     /// How many finite losses there are.
     pub fn finite(&self) -> u64 {
         self.finite

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::{Likelihoods, NoiseModel};
-use crate::LapError;
+use crate::{BatchSums, LapError};
 
 /// One row of a batch: what the network thinks of the label that the row was given.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,8 +88,6 @@ impl super::model::Sealed for Labels {}
 
 impl NoiseModel for Labels {
     type Row = Answer;
-    /// How often each label occurs in a batch.
-    type Sums = Vec<u64>;
 
     fn check_row(&self, row: Answer) -> Result<(), LapError> {
         let label = row.label as usize;
@@ -102,38 +100,28 @@ impl NoiseModel for Labels {
             .filter(|_| !row.probability.is_nan())
     }
 
-    fn add(sums: &mut Vec<u64>, row: Answer, _: f64) {
-        let label = row.label as usize;
-        if sums.len() <= label {
-            sums.resize(label + 1, 0);
-        }
-        sums[label] = sums[label].saturating_add(1);
+    fn add(sums: &mut BatchSums<u32>, row: Answer, truth: f64) {
+        sums.add(&row.label, truth);
     }
 
-    fn merge(sums: &mut Vec<u64>, other: &Vec<u64>) {
-        if sums.len() < other.len() {
-            sums.resize(other.len(), 0);
-        }
-        for (sum, other) in sums.iter_mut().zip(other) {
-            *sum = sum.saturating_add(*other);
-        }
-    }
-
-    fn check_sums(&self, sums: &Vec<u64>) -> Result<(), LapError> {
-        match sums.len().checked_sub(1) {
-            Some(last) if last >= self.counts.len() => Err(self.unknown(last)),
+    fn check_sums(&self, sums: &BatchSums<u32>) -> Result<(), LapError> {
+        let highest = sums.iter().map(|(&label, _)| label as usize).max();
+        match highest {
+            Some(label) if label >= self.counts.len() => Err(self.unknown(label)),
             _ => Ok(()),
         }
     }
 
-    fn update(&mut self, sums: &Vec<u64>, _: f64) {
+    fn update(&mut self, sums: &BatchSums<u32>, _: f64) {
         if self.given {
             return;
         }
-        // Whole numbers below 2⁵³ add exactly, in any order.
-        for (count, &more) in self.counts.iter_mut().zip(sums) {
-            *count += more as f64;
-            self.total += more as f64;
+        for (&label, sum) in sums.iter() {
+            if let Some(count) = self.counts.get_mut(label as usize) {
+                // Whole numbers below 2⁵³ add exactly, in any order.
+                *count += sum.finite() as f64;
+                self.total += sum.finite() as f64;
+            }
         }
     }
 
@@ -154,7 +142,7 @@ mod tests {
     fn counted_frequencies_start_alike_and_follow_the_batches() {
         let mut labels = Labels::counted(4).unwrap();
         assert_eq!(labels.frequency(3), Some(0.25));
-        let mut sums = Vec::new();
+        let mut sums = BatchSums::new();
         for label in [0, 2, 2, 2] {
             Labels::add(&mut sums, Answer { probability: 0.5, label }, 1.0);
         }
@@ -167,7 +155,9 @@ mod tests {
     #[test]
     fn given_frequencies_stay() {
         let mut labels = Labels::given(&[30.0, 10.0, 0.0]).unwrap();
-        labels.update(&vec![0, 0, 100], 0.5);
+        let mut sums = BatchSums::new();
+        sums.add(&2, 1.0);
+        labels.update(&sums, 0.5);
         let found: Vec<f64> = (0..3).map(|label| labels.frequency(label).unwrap()).collect();
         assert_eq!(found, [0.75, 0.25, 0.0]);
         for bad in [&[][..], &[0.0, 0.0], &[1.0, -1.0], &[f64::NAN, 1.0], &[f64::MAX, f64::MAX]] {

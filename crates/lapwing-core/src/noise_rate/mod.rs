@@ -18,7 +18,7 @@ pub use likelihoods::Likelihoods;
 pub use model::NoiseModel;
 pub use state::{NOISE_STATE_VERSION, NoiseSourceState, NoiseState};
 pub use sums::NoiseSums;
-pub use values::{Reading, ValueSums, Values};
+pub use values::{Reading, Values};
 
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ use core::hash::Hash;
 use foldhash::fast::RandomState;
 use indexmap::{Equivalent, IndexSet};
 
-use crate::{LapError, SourceSum};
+use crate::{BatchSums, LapError, SourceSum};
 
 /// A noise rate for each source, learnt while training goes on, and a weight for each row.
 ///
@@ -76,6 +76,8 @@ pub struct NoiseRate<K, M = Labels> {
     /// Which source each row of the batch in `weigh` belongs to, and what it weighs.
     slots: Vec<u32>,
     weights: Vec<f64>,
+    /// What the model learns from that batch.
+    learnt: BatchSums<u32>,
 }
 
 /// What is known of one source.
@@ -121,6 +123,7 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseRate<K, M> {
             present: Vec::new(),
             slots: Vec::new(),
             weights: Vec::new(),
+            learnt: BatchSums::new(),
         })
     }
 
@@ -172,17 +175,19 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseRate<K, M> {
         }
         self.weights.clear();
         self.present.clear();
-        let mut sums = M::Sums::default();
+        let mut learnt = core::mem::take(&mut self.learnt);
+        learnt.clear();
         for (&row, &slot) in rows.iter().zip(&slots) {
             let noise = self.responsibility_at(row, self.rate_at(slot));
             if let Some(noise) = noise {
-                M::add(&mut sums, row, 1.0 - noise);
+                M::add(&mut learnt, row, 1.0 - noise);
             }
             self.entry(slot).add(noise.unwrap_or(f64::NAN));
             self.weights.push(noise.map_or(0.0, |noise| 1.0 - noise));
         }
         self.slots = slots;
-        self.advance(&sums);
+        self.advance(&learnt);
+        self.learnt = learnt;
         Ok(&self.weights)
     }
 
@@ -196,7 +201,7 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseRate<K, M> {
         rows: &[M::Row],
         sources: impl IntoIterator<Item = &'a Q, IntoIter: ExactSizeIterator>,
         weights: &mut Vec<f64>,
-    ) -> Result<NoiseSums<K, M>, LapError>
+    ) -> Result<NoiseSums<K>, LapError>
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized + 'a,
     {
@@ -206,7 +211,7 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseRate<K, M> {
         let mut sums = NoiseSums::new();
         for (&row, source) in rows.iter().zip(sources) {
             let noise = self.responsibility(row, source);
-            sums.add(source, row, noise);
+            sums.add::<M, Q>(source, row, noise);
             weights.push(noise.map_or(0.0, |noise| 1.0 - noise));
         }
         Ok(sums)
@@ -217,7 +222,7 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseRate<K, M> {
     ///
     /// # Errors
     /// Where there are too many sources, or a label is no class. Nothing has changed then.
-    pub fn update(&mut self, sums: &NoiseSums<K, M>) -> Result<(), LapError>
+    pub fn update(&mut self, sums: &NoiseSums<K>) -> Result<(), LapError>
     where
         K: Clone,
     {
@@ -331,7 +336,7 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseRate<K, M> {
 
     /// The step itself, once the batch is summed up. Evidence decays with the batches that a source
     /// is in: one that is rarely seen is not forgotten between them.
-    fn advance(&mut self, sums: &M::Sums) {
+    fn advance(&mut self, learnt: &BatchSums<u32>) {
         let decay = self.config.decay;
         for &slot in &self.present {
             let source = &mut self.sources[slot as usize];
@@ -343,10 +348,11 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseRate<K, M> {
             if finite > 0 {
                 let rows = finite as f64;
                 source.rows = decay * source.rows + rows;
-                source.noise = decay * source.noise + batch.sum().clamp(0.0, rows);
+                source.noise =
+                    decay * source.noise + batch.mean().unwrap_or(0.0).clamp(0.0, 1.0) * rows;
             }
         }
-        self.model.update(sums, decay);
+        self.model.update(learnt, decay);
         self.step = self.step.saturating_add(1);
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Likelihoods;
-use crate::LapError;
+use crate::{BatchSums, LapError};
 
 /// Keeps the list of models here: [`NoiseRate`](crate::NoiseRate) relies on sums that add up in any
 /// order.
@@ -17,8 +17,6 @@ pub trait Sealed {}
 pub trait NoiseModel: Sealed + Clone + Debug + Serialize + DeserializeOwned {
     /// One row of a batch.
     type Row: Copy;
-    /// What a batch adds to what is known.
-    type Sums: Clone + Debug + Default + Serialize + DeserializeOwned;
 
     /// Refuses a row that cannot be.
     ///
@@ -28,17 +26,16 @@ pub trait NoiseModel: Sealed + Clone + Debug + Serialize + DeserializeOwned {
     /// What a row is worth as the truth and as noise; `None` where it holds a number that is not
     /// finite.
     fn likelihoods(&self, row: Self::Row) -> Option<Likelihoods>;
-    /// Adds a row, which is the truth with this probability.
-    fn add(sums: &mut Self::Sums, row: Self::Row, truth: f64);
-    /// Adds another worker's part of the batch.
-    fn merge(sums: &mut Self::Sums, other: &Self::Sums);
+    /// Adds a row, which is the truth with this probability, to the sums of a batch. What they are
+    /// sums of, numbers tell.
+    fn add(sums: &mut BatchSums<u32>, row: Self::Row, truth: f64);
     /// Refuses sums that belong to another model.
     ///
     /// # Errors
     /// Where a label is no class.
-    fn check_sums(&self, sums: &Self::Sums) -> Result<(), LapError>;
+    fn check_sums(&self, sums: &BatchSums<u32>) -> Result<(), LapError>;
     /// Takes a batch in.
-    fn update(&mut self, sums: &Self::Sums, decay: f64);
+    fn update(&mut self, sums: &BatchSums<u32>, decay: f64);
     /// Refuses a saved model that cannot take this one's place.
     ///
     /// # Errors

@@ -6,30 +6,28 @@ use core::hash::Hash;
 use indexmap::Equivalent;
 use serde::{Deserialize, Serialize};
 
-use super::{Labels, NoiseModel};
+use super::NoiseModel;
 use crate::BatchSums;
 
 /// What one batch says about each source and about noise: what workers exchange when a batch is
 /// split over many machines. [`NoiseRate::sums`](crate::NoiseRate::sums) makes it, and
 /// [`NoiseRate::update`](crate::NoiseRate::update) is the second half of the step.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(bound(
-    serialize = "K: Serialize, M: NoiseModel",
-    deserialize = "K: Deserialize<'de> + Hash + Eq, M: NoiseModel"
-))]
-pub struct NoiseSums<K, M: NoiseModel = Labels> {
-    /// The probabilities that a row is noise, summed up by source.
-    pub(super) responsibilities: BatchSums<K>,
-    pub(super) model: M::Sums,
+#[serde(bound(serialize = "K: Serialize", deserialize = "K: Deserialize<'de> + Hash + Eq"))]
+pub struct NoiseSums<K> {
+    /// The probabilities that a row is noise, by source.
+    pub responsibilities: BatchSums<K>,
+    /// What the model of noise learns from: for classes the rows of each label.
+    pub model: BatchSums<u32>,
 }
 
-impl<K: Hash + Eq, M: NoiseModel> Default for NoiseSums<K, M> {
+impl<K: Hash + Eq> Default for NoiseSums<K> {
     fn default() -> Self {
-        Self { responsibilities: BatchSums::new(), model: M::Sums::default() }
+        Self { responsibilities: BatchSums::new(), model: BatchSums::new() }
     }
 }
 
-impl<K: Hash + Eq, M: NoiseModel> NoiseSums<K, M> {
+impl<K: Hash + Eq> NoiseSums<K> {
     /// A batch without rows.
     pub fn new() -> Self {
         Self::default()
@@ -42,15 +40,15 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseSums<K, M> {
         K: Clone,
     {
         self.responsibilities.merge(&other.responsibilities);
-        M::merge(&mut self.model, &other.model);
+        self.model.merge(&other.model);
     }
 
-    pub(super) fn add<Q>(&mut self, source: &Q, row: M::Row, responsibility: Option<f64>)
+    pub(super) fn add<M: NoiseModel, Q>(&mut self, source: &Q, row: M::Row, noise: Option<f64>)
     where
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
-        self.responsibilities.add(source, responsibility.unwrap_or(f64::NAN));
-        if let Some(noise) = responsibility {
+        self.responsibilities.add(source, noise.unwrap_or(f64::NAN));
+        if let Some(noise) = noise {
             M::add(&mut self.model, row, 1.0 - noise);
         }
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Likelihoods, NoiseModel};
-use crate::{LapError, SourceSum};
+use crate::{BatchSums, LapError};
 
 /// One row of a batch for regression.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,14 +29,11 @@ pub struct Values {
     error_squares: f64,
 }
 
-/// What a batch says about targets and errors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ValueSums {
-    targets: SourceSum,
-    target_squares: SourceSum,
-    truths: SourceSum,
-    error_squares: SourceSum,
-}
+/// What the sums of a batch are sums of.
+const TARGETS: u32 = 0;
+const TARGET_SQUARES: u32 = 1;
+const TRUTHS: u32 = 2;
+const ERROR_SQUARES: u32 = 3;
 
 impl Values {
     /// Nothing known of targets and errors: in the first step every row is noise with the
@@ -68,7 +65,6 @@ impl super::model::Sealed for Values {}
 
 impl NoiseModel for Values {
     type Row = Reading;
-    type Sums = ValueSums;
 
     fn check_row(&self, _: Reading) -> Result<(), LapError> {
         Ok(())
@@ -93,31 +89,36 @@ impl NoiseModel for Values {
         .or_else(|| Likelihoods::new(0.0, 1.0))
     }
 
-    fn add(sums: &mut ValueSums, row: Reading, truth: f64) {
+    fn add(sums: &mut BatchSums<u32>, row: Reading, truth: f64) {
         let error = row.target - row.prediction;
-        sums.targets.add(row.target);
-        sums.target_squares.add(row.target * row.target);
-        sums.truths.add(truth);
-        sums.error_squares.add(truth * error * error);
+        sums.add(&TARGETS, row.target);
+        sums.add(&TARGET_SQUARES, row.target * row.target);
+        sums.add(&TRUTHS, truth);
+        sums.add(&ERROR_SQUARES, truth * error * error);
     }
 
-    fn merge(sums: &mut ValueSums, other: &ValueSums) {
-        sums.targets.merge(&other.targets);
-        sums.target_squares.merge(&other.target_squares);
-        sums.truths.merge(&other.truths);
-        sums.error_squares.merge(&other.error_squares);
-    }
-
-    fn check_sums(&self, _: &ValueSums) -> Result<(), LapError> {
+    fn check_sums(&self, _: &BatchSums<u32>) -> Result<(), LapError> {
         Ok(())
     }
 
-    fn update(&mut self, sums: &ValueSums, decay: f64) {
-        self.targets += sums.targets.finite() as f64;
-        self.target_sum += sums.targets.sum();
-        self.target_squares += sums.target_squares.sum();
-        self.truths = decay * self.truths + sums.truths.sum();
-        self.error_squares = decay * self.error_squares + sums.error_squares.sum();
+    fn update(&mut self, sums: &BatchSums<u32>, decay: f64) {
+        self.truths *= decay;
+        self.error_squares *= decay;
+        for (&what, sum) in sums.iter() {
+            // Sums that arrive from elsewhere may hold anything.
+            let Some(mean) = sum.mean() else { continue };
+            let (rows, sum) = (sum.finite() as f64, mean * sum.finite() as f64);
+            match what {
+                TARGETS => {
+                    self.targets += rows;
+                    self.target_sum += sum;
+                }
+                TARGET_SQUARES => self.target_squares += sum.max(0.0),
+                TRUTHS => self.truths += sum.max(0.0),
+                ERROR_SQUARES => self.error_squares += sum.max(0.0),
+                _ => {}
+            }
+        }
     }
 
     fn check_state(&self, loaded: &Self) -> Result<(), &'static str> {
@@ -137,7 +138,7 @@ mod tests {
     fn after(rows: &[(f64, f64, f64)], decay: f64) -> Values {
         let mut values = Values::new();
         for &(prediction, target, truth) in rows {
-            let mut sums = ValueSums::default();
+            let mut sums = BatchSums::new();
             Values::add(&mut sums, Reading { prediction, target }, truth);
             values.update(&sums, decay);
         }
