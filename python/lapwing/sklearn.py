@@ -161,7 +161,7 @@ class _LapEstimator(BaseEstimator):
     def _outputs(self, X: Any) -> npt.NDArray[np.float64]:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._network.predict(self._rows(X)).astype(np.float64)
+        return self._network.predict(self._rows(X))
 
 
 def _sources(sources: Any, rows: int) -> tuple[list[str], npt.NDArray[np.uint32]]:
@@ -254,10 +254,7 @@ class LapRegressor(RegressorMixin, _LapEstimator):
             Where each row came from: texts or integers. Without it all rows count the same.
         """
         values, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        targets = np.asarray(targets, dtype=np.float32)
-        if not np.isfinite(targets).all():
-            raise ValueError("y holds numbers that do not fit into 32 bits")
-        self._train(values, targets, 0, sources)
+        self._train(values, np.asarray(targets, dtype=np.float64), 0, sources)
         return self
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:

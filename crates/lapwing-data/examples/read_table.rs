@@ -12,6 +12,7 @@ use std::io::{BufWriter, Write};
 use std::time::Instant;
 
 use lapwing_data::{Dataset, Encoder, EncoderConfig, ReadOptions, Split, SplitConfig};
+use lapwing_sample::{Samples, View};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -70,18 +71,16 @@ fn read(path: &str, target: &str, source: &str) -> Result<(), Box<dyn Error>> {
 
     let start = Instant::now();
     let rows = encoder.bind(&dataset.table)?;
-    let mut batch = vec![0.0; 512 * rows.width()];
     let mut sum = 0.0;
     for indices in split.train.chunks(512) {
-        let batch = &mut batch[..indices.len() * rows.width()];
-        rows.gather(indices, batch);
-        sum += batch.iter().copied().map(f64::from).sum::<f64>();
+        let batch = rows.gather(indices, View::Plain)?.into_floats().unwrap_or_default();
+        sum += batch.into_iter().map(f64::from).sum::<f64>();
     }
     println!(
         "{} training rows of width {}, mean {:.3e}",
         split.train.len(),
-        rows.width(),
-        sum / (split.train.len() * rows.width()) as f64
+        encoder.width(),
+        sum / (split.train.len() * encoder.width()) as f64
     );
     report("encoded", start);
     Ok(())

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use lapwing_sample::{Targets, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::error::DataError;
 use crate::file::TableFile;
-use crate::schema::{Kind, Schema, Task};
+use crate::schema::{Kind, Schema};
 use crate::survey::{Places, Survey};
 use crate::table::{ColumnBuilder, Table};
-use crate::target::{Target, TargetBuilder};
+use crate::target::{Filled, TargetBuilder};
 use crate::value::{Lexicon, MISSING_TOKENS};
 
 type Result<T> = std::result::Result<T, DataError>;
@@ -117,7 +118,7 @@ pub struct Dataset {
     /// The features.
     pub table: Table,
     /// What is to be predicted, row by row.
-    pub target: Target,
+    pub target: Targets,
     /// Where the rows came from.
     pub sources: Sources,
     /// Rows that were left out.
@@ -169,17 +170,15 @@ impl Dataset {
             return Err(DataError::Changed { path: file.path().to_owned() });
         }
 
-        let (target, _) = target.finish();
+        let target = target.finish();
         check_that_it_varies(&target, file.path(), &options.target)?;
-        if let Target::Classes { names, .. } = &target {
-            schema.classes.clone_from(names);
-        }
+        schema.classes = target.classes;
         let (codes, names) = sources.into_names();
         let columns = builders.into_iter().map(ColumnBuilder::finish).collect();
         let mut dataset = Self {
             schema,
             table: Table::new(file.path().to_owned(), columns, rows, numbers.0),
-            target,
+            target: target.targets,
             sources: Sources { codes, names },
             dropped: survey.dropped,
             warnings: Vec::new(),
@@ -214,10 +213,10 @@ impl Dataset {
     }
 }
 
-fn check_that_it_varies(target: &Target, path: &Path, column: &str) -> Result<()> {
-    let only = match target {
-        Target::Classes { names, .. } if names.len() == 1 => names[0].clone(),
-        Target::Values(values) if values.iter().all(|value| *value == values[0]) => {
+fn check_that_it_varies(target: &Filled, path: &Path, column: &str) -> Result<()> {
+    let only = match &target.targets {
+        Targets::Classes { classes: 1, .. } => target.classes[0].clone(),
+        Targets::Values(values) if values.iter().all(|value| *value == values[0]) => {
             values[0].to_string()
         }
         _ => return Ok(()),

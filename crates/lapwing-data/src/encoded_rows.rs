@@ -1,5 +1,7 @@
 //! Rows of a table as vectors, written batch by batch.
 
+use lapwing_sample::{Block, Exhibit, InputSpec, SampleError, Samples, View};
+
 use crate::encoder::Encoding;
 use crate::error::DataError;
 use crate::schema::ColumnSchema;
@@ -14,6 +16,7 @@ const NEUTRAL: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct EncodedRows<'a> {
     columns: Vec<Bound<'a>>,
+    shown: Vec<&'a Column>,
     width: usize,
     len: usize,
 }
@@ -30,7 +33,7 @@ impl<'a> EncodedRows<'a> {
         encodings: impl Iterator<Item = (&'a ColumnSchema, &'a Encoding)>,
         table: &'a Table,
     ) -> Result<Self, DataError> {
-        let mut columns = Vec::new();
+        let (mut columns, mut shown) = (Vec::new(), Vec::new());
         let mut width = 0;
         for (schema, encoding) in encodings {
             let column = table.column(&schema.name).ok_or_else(|| DataError::MissingColumn {
@@ -39,39 +42,40 @@ impl<'a> EncodedRows<'a> {
                 available: table.columns().iter().map(|column| column.name().to_owned()).collect(),
             })?;
             columns.push(Bound::new(encoding, column)?);
+            shown.push(column);
             width += encoding.width();
         }
-        Ok(Self { columns, width, len: table.len() })
+        Ok(Self { columns, shown, width, len: table.len() })
     }
+}
 
-    /// Rows in the table.
-    pub fn len(&self) -> usize {
+impl Samples for EncodedRows<'_> {
+    fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
+    fn spec(&self) -> InputSpec {
+        InputSpec::Vector { width: self.width }
     }
 
-    /// Features per row.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
-    /// Writes the encoding of the rows, one after the other.
-    ///
-    /// # Panics
-    /// When `out` does not hold `rows.len()` × width values, or a row is not in the table.
-    pub fn gather(&self, rows: &[u32], out: &mut [f32]) {
-        assert_eq!(out.len(), rows.len() * self.width, "rows times width");
-        if out.is_empty() {
-            return;
+    fn gather(&self, rows: &[u32], view: View) -> Result<Block, SampleError> {
+        if view != View::Plain {
+            return Err(SampleError::NoViews);
         }
+        self.check_rows(rows)?;
+        let mut out = vec![0.0; rows.len() * self.width];
         let mut start = 0;
-        for column in &self.columns {
-            start += column.gather(rows, out, self.width, start);
+        if !out.is_empty() {
+            for column in &self.columns {
+                start += column.gather(rows, &mut out, self.width, start);
+            }
         }
+        Ok(Block::of(out))
+    }
+
+    fn exhibit(&self, row: u32) -> Result<Exhibit, SampleError> {
+        self.check_rows(&[row])?;
+        Ok(Exhibit::Cells(self.shown.iter().map(|column| column.display(row)).collect()))
     }
 }
 

@@ -12,17 +12,18 @@
 
 use std::collections::HashSet;
 
+use lapwing_sample::{Scale, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
 use crate::encoded_rows::EncodedRows;
 use crate::error::DataError;
-use crate::schema::{Kind, Schema, Task};
+use crate::schema::{Kind, Schema};
 use crate::table::{MISSING, Table, Values};
-use crate::target::Scale;
 
-/// Version of the saved form.
-const VERSION: u32 = 1;
+/// Version of the saved form. The first also held the scale of the target, which is the model's to know.
+const VERSION: u32 = 2;
+const OLDEST: u32 = 1;
 /// Share of values on either side that sets a fence.
 const FENCE_QUANTILE: f64 = 0.001;
 /// How much further from the median than that quantile the fence is. A normal value is then within 9 standard deviations.
@@ -52,7 +53,6 @@ pub struct Encoder {
     version: u32,
     schema: Schema,
     columns: Vec<Encoding>,
-    target: Option<Scale>,
 }
 
 /// An encoder as it stands in a file, not yet trusted.
@@ -61,7 +61,6 @@ struct SavedEncoder {
     version: u32,
     schema: Schema,
     columns: Vec<Encoding>,
-    target: Option<Scale>,
 }
 
 /// How one column is encoded.
@@ -99,22 +98,12 @@ impl Encoder {
                 }
             })
             .collect();
-        Self {
-            version: VERSION,
-            schema: dataset.schema.clone(),
-            columns,
-            target: dataset.target.scale(rows),
-        }
+        Self { version: VERSION, schema: dataset.schema.clone(), columns }
     }
 
     /// The types with which a table has to be read for this encoder.
     pub fn schema(&self) -> &Schema {
         &self.schema
-    }
-
-    /// Mean and standard deviation of the target in the training rows; `None` in classification.
-    pub fn target_scale(&self) -> Option<Scale> {
-        self.target
     }
 
     /// Features per row.
@@ -145,15 +134,6 @@ impl Encoder {
     /// Finds the columns of a table and prepares to encode its rows.
     pub fn bind<'a>(&'a self, table: &'a Table) -> Result<EncodedRows<'a>, DataError> {
         EncodedRows::new(self.schema.features().zip(&self.columns), table)
-    }
-
-    /// Writes the encoding of the rows, one after the other. For many batches [`bind`](Self::bind) once instead.
-    ///
-    /// # Panics
-    /// As [`EncodedRows::gather`].
-    pub fn encode(&self, table: &Table, rows: &[u32], out: &mut [f32]) -> Result<(), DataError> {
-        self.bind(table)?.gather(rows, out);
-        Ok(())
     }
 }
 
@@ -230,7 +210,7 @@ impl Encoding {
         let sound = match self {
             Self::Number { scale, low, high, .. } => {
                 matches!(kind, Kind::Numeric | Kind::Date)
-                    && is_sound(scale)
+                    && scale.is_sound()
                     && low.is_none_or(f64::is_finite)
                     && high.is_none_or(f64::is_finite)
                     && low.zip(*high).is_none_or(|(low, high)| low <= high)
@@ -250,17 +230,13 @@ impl Encoding {
     }
 }
 
-fn is_sound(scale: &Scale) -> bool {
-    scale.mean.is_finite() && scale.std.is_finite() && scale.std > 0.0
-}
-
 impl TryFrom<SavedEncoder> for Encoder {
     type Error = DataError;
 
     fn try_from(saved: SavedEncoder) -> Result<Self, DataError> {
-        let SavedEncoder { version, schema, columns, target } = saved;
+        let SavedEncoder { version, schema, columns } = saved;
         let invalid = |what: &str| Err(DataError::EncoderInvalid(what.to_owned()));
-        if version != VERSION {
+        if !(OLDEST..=VERSION).contains(&version) {
             return Err(DataError::EncoderVersion { found: version, expected: VERSION });
         }
         let mut names = HashSet::new();
@@ -282,12 +258,12 @@ impl TryFrom<SavedEncoder> for Encoder {
             encoding.check(&column.name, column.kind)?;
         }
         let fits = match schema.task {
-            Task::Classification => target.is_none() && schema.classes.len() > 1,
-            Task::Regression => target.as_ref().is_some_and(is_sound) && schema.classes.is_empty(),
+            Task::Classification => schema.classes.len() > 1,
+            Task::Regression => schema.classes.is_empty(),
         };
         if !fits {
-            return invalid("classes or scale of the target do not fit the task");
+            return invalid("the classes do not fit the task");
         }
-        Ok(Self { version, schema, columns, target })
+        Ok(Self { version: VERSION, schema, columns })
     }
 }

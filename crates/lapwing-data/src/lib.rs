@@ -1,7 +1,7 @@
 //! From a table file to encoded rows ready for a network.
 //!
 //! ```text
-//! file ─ Dataset::read ─▶ Schema + Table + Target + Sources ─ Split::new ─▶ rows ─ Encoder::fit ─▶ Encoder
+//! file ─ Dataset::read ─▶ Schema + Table + Targets + Sources ─ Split::new ─▶ rows ─ Encoder::fit ─▶ Encoder
 //! new file ─ NewData::read(…, encoder.schema()) ─▶ Table ─ encoder.bind ─▶ EncodedRows ─ gather ─▶ row-major f32
 //! ```
 //!
@@ -34,11 +34,11 @@ pub use encoded_rows::EncodedRows;
 pub use encoder::{Encoder, EncoderConfig};
 pub use error::{DataError, Place};
 pub use file::{Compression, TableFile};
+pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};
 pub use new_data::{NewData, NewDataOptions};
 pub use rewrite::rewrite;
-pub use schema::{ColumnSchema, Kind, Reason, Role, Schema, Task, UnknownKind};
+pub use schema::{ColumnSchema, Kind, Reason, Role, Schema, UnknownKind};
 pub use split::{Split, SplitConfig};
 pub use table::{BEYOND, Column, MAX_LEVELS, MISSING, Table};
-pub use target::{Scale, Target, UNSEEN_CLASS};
 pub use value::MISSING_TOKENS;

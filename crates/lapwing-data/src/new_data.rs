@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use lapwing_sample::Targets;
+
 use crate::dataset::{Dropped, RowNumbers, Sources};
 use crate::error::DataError;
 use crate::file::TableFile;
 use crate::schema::Schema;
 use crate::table::{ColumnBuilder, MISSING, Table};
-use crate::target::{Target, TargetBuilder};
+use crate::target::TargetBuilder;
 use crate::value::{Lexicon, Value};
 
 /// Name of the group of rows whose group is missing.
@@ -29,7 +31,7 @@ pub struct NewData {
     /// The features.
     pub table: Table,
     /// The target, where asked for.
-    pub target: Option<Target>,
+    pub target: Option<Targets>,
     /// Classes that training never saw, and how many rows have them; their code is
     /// [`UNSEEN_CLASS`](crate::UNSEEN_CLASS).
     pub unseen_classes: BTreeMap<String, u64>,
@@ -103,8 +105,8 @@ impl NewData {
         }
         let (target, unseen_classes) = match target {
             Some((_, builder)) => {
-                let (target, unseen) = builder.finish();
-                (Some(target), unseen)
+                let target = builder.finish();
+                (Some(target.targets), target.unseen)
             }
             None => (None, BTreeMap::new()),
         };

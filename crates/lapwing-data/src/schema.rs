@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use lapwing_sample::Task;
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::ReadOptions;
@@ -119,25 +120,6 @@ impl fmt::Display for Reason {
             Self::FreeText => "free text",
             Self::AllMissing => "no values",
             Self::Unsupported => "unsupported type",
-        })
-    }
-}
-
-/// What is learnt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Task {
-    /// A class.
-    Classification,
-    /// A number.
-    Regression,
-}
-
-impl fmt::Display for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Classification => "classification",
-            Self::Regression => "regression",
         })
     }
 }

@@ -1,10 +1,10 @@
 //! Seeded, stratified parts for training, validation and test.
 
+use lapwing_sample::Targets;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::error::DataError;
-use crate::target::Target;
 
 /// Quantile bins by which a numeric target is stratified.
 const BINS: usize = 20;
@@ -39,7 +39,7 @@ pub struct Split {
 
 impl Split {
     /// Splits the rows of a target: within every class, or within quantile bins of a number, each part gets its share.
-    pub fn new(target: &Target, config: &SplitConfig) -> Result<Self, DataError> {
+    pub fn new(target: &Targets, config: &SplitConfig) -> Result<Self, DataError> {
         let SplitConfig { validation, test, seed } = *config;
         let valid = |share: f64| (0.0..1.0).contains(&share);
         if !valid(validation) || !valid(test) || validation + test >= 1.0 {
@@ -76,16 +76,16 @@ fn most_owed(owed: &[f64; 3]) -> usize {
 }
 
 /// Rows by class, or by bins of equal size in the order of the values.
-fn strata(target: &Target) -> Vec<Vec<u32>> {
+fn strata(target: &Targets) -> Vec<Vec<u32>> {
     match target {
-        Target::Classes { codes, names } => {
-            let mut strata = vec![Vec::new(); names.len() + 1];
-            for (row, &code) in codes.iter().enumerate() {
-                strata[(code as usize).min(names.len())].push(row as u32);
+        Targets::Classes { labels, classes } => {
+            let mut strata = vec![Vec::new(); classes + 1];
+            for (row, &label) in labels.iter().enumerate() {
+                strata[(label as usize).min(*classes)].push(row as u32);
             }
             strata
         }
-        Target::Values(values) => {
+        Targets::Values(values) => {
             let mut order: Vec<u32> = (0..values.len() as u32).collect();
             order.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
             let size = order.len().div_ceil(BINS).max(1);
@@ -108,8 +108,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn classes(codes: Vec<u32>, count: usize) -> Target {
-        Target::Classes { codes, names: (0..count).map(|i| i.to_string()).collect() }
+    fn classes(labels: Vec<u32>, classes: usize) -> Targets {
+        Targets::Classes { labels, classes }
     }
 
     proptest! {
@@ -140,17 +140,17 @@ mod tests {
 
     #[test]
     fn numbers_are_stratified_by_quantile() {
-        let values = Target::Values((0..1000).map(|i| f64::from(i * 7 % 1000)).collect());
+        let values = Targets::Values((0..1000).map(|i| f64::from(i * 7 % 1000)).collect());
         let split =
             Split::new(&values, &SplitConfig { validation: 0.0, test: 0.2, seed: 1 }).unwrap();
-        let Target::Values(values) = values else { unreachable!() };
+        let Targets::Values(values) = values else { unreachable!() };
         let top = split.test.iter().filter(|&&row| values[row as usize] >= 900.0).count();
         assert!((19..=21).contains(&top), "{top}");
     }
 
     #[test]
     fn the_seed_decides() {
-        let target = Target::Values((0..100).map(f64::from).collect());
+        let target = Targets::Values((0..100).map(f64::from).collect());
         let split =
             |seed| Split::new(&target, &SplitConfig { seed, ..SplitConfig::default() }).unwrap();
         assert_eq!(split(3), split(3));
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn shares_that_leave_nothing_for_training_are_refused() {
-        let target = Target::Values(vec![1.0, 2.0]);
+        let target = Targets::Values(vec![1.0, 2.0]);
         for (validation, test) in [(0.5, 0.5), (-0.1, 0.2), (f64::NAN, 0.1), (0.0, 1.0)] {
             let config = SplitConfig { validation, test, seed: 0 };
             assert!(matches!(Split::new(&target, &config), Err(DataError::BadFractions { .. })));

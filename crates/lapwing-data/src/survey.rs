@@ -1,10 +1,12 @@
 //! The first pass over a table: which rows can be used, and what each column is.
 
+use lapwing_sample::Task;
+
 use crate::dataset::{Dropped, ReadOptions};
 use crate::error::DataError;
 use crate::file::{Record, TableFile};
 use crate::profile::Profile;
-use crate::schema::{ColumnSchema, Kind, Reason, Role, Schema, Task};
+use crate::schema::{ColumnSchema, Kind, Reason, Role, Schema};
 use crate::value::{Lexicon, Value};
 
 type Result<T> = std::result::Result<T, DataError>;

@@ -106,7 +106,7 @@ impl Column {
         }
     }
 
-    fn display(&self, row: u32) -> String {
+    pub(crate) fn display(&self, row: u32) -> String {
         match &self.values {
             Values::Numbers { values, storage, is_date } => match values.get(row as usize) {
                 Some(value) if !value.is_nan() => display_number(*value, storage, *is_date),

@@ -3,76 +3,12 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexSet;
+use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 
 use crate::error::{DataError, shortened};
 use crate::file::Record;
-use crate::schema::{ColumnSchema, Kind, Task};
+use crate::schema::{ColumnSchema, Kind};
 use crate::value::{Lexicon, Value};
-
-/// Code of a class that training never saw.
-pub const UNSEEN_CLASS: u32 = u32::MAX;
-
-/// What is to be predicted.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Target {
-    /// A class.
-    Classes {
-        /// For every row an index into `names`, or [`UNSEEN_CLASS`] in data read after training.
-        codes: Vec<u32>,
-        /// Numbers by value, names by alphabet.
-        names: Vec<String>,
-    },
-    /// A number.
-    Values(Vec<f64>),
-}
-
-impl Target {
-    /// Rows.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Classes { codes, .. } => codes.len(),
-            Self::Values(values) => values.len(),
-        }
-    }
-
-    /// Whether there is no row.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Mean and standard deviation of the numbers in these rows, for standardising them; `None` for classes.
-    pub fn scale(&self, rows: &[u32]) -> Option<Scale> {
-        match self {
-            Self::Classes { .. } => None,
-            Self::Values(values) => Some(Scale::of(rows.iter().map(|&row| values[row as usize]))),
-        }
-    }
-}
-
-/// Mean and standard deviation (of the population) in double precision.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Scale {
-    /// Mean.
-    pub mean: f64,
-    /// Standard deviation; 1 where all values are equal, so that dividing by it is safe.
-    pub std: f64,
-}
-
-impl Scale {
-    /// In two passes, so that values far from zero lose nothing; of no value, 0 and 1.
-    pub fn of(values: impl Iterator<Item = f64> + Clone) -> Self {
-        let count = values.clone().count();
-        if count == 0 {
-            return Self { mean: 0.0, std: 1.0 };
-        }
-        let mean = values.clone().sum::<f64>() / count as f64;
-        let std = (values.map(|value| (value - mean) * (value - mean)).sum::<f64>() / count as f64)
-            .sqrt();
-        // Rounding leaves equal values a spread that is not theirs.
-        let negligible = mean.abs() * 1e-12;
-        Self { mean, std: if std > negligible && std.is_finite() { std } else { 1.0 } }
-    }
-}
 
 /// Fills a target value by value.
 pub(crate) struct TargetBuilder {
@@ -169,18 +105,32 @@ impl TargetBuilder {
         Ok(())
     }
 
-    /// The target, and how often each class came up that is not among those given.
-    pub(crate) fn finish(self) -> (Target, BTreeMap<String, u64>) {
+    /// The target, with the names of its classes.
+    pub(crate) fn finish(self) -> Filled {
         match self.values {
-            Filling::Values(values) => (Target::Values(values), BTreeMap::new()),
+            Filling::Values(values) => Filled {
+                targets: Targets::Values(values),
+                classes: Vec::new(),
+                unseen: BTreeMap::new(),
+            },
             Filling::Classes { codes, names, known, unseen } => {
                 let names: Vec<String> = names.into_iter().map(String::from).collect();
-                let (codes, names) =
+                let (labels, classes) =
                     if known { (codes, names) } else { in_order(codes, names, self.kind) };
-                (Target::Classes { codes, names }, unseen)
+                let targets = Targets::Classes { labels, classes: classes.len() };
+                Filled { targets, classes, unseen }
             }
         }
     }
+}
+
+/// A target that has been read.
+pub(crate) struct Filled {
+    pub(crate) targets: Targets,
+    /// Numbers by value, names by alphabet; none for values.
+    pub(crate) classes: Vec<String>,
+    /// How often each class came up that is not among those given.
+    pub(crate) unseen: BTreeMap<String, u64>,
 }
 
 /// Renumbers classes so that their order does not depend on the order of the rows.
@@ -212,11 +162,5 @@ mod tests {
         assert_eq!((codes, ordered), (vec![2, 1, 0, 2], names(&["-1", "9", "10"])));
         let (codes, ordered) = in_order(vec![0, 1, 2], names(&["b", "10", "9"]), Kind::Categorical);
         assert_eq!((codes, ordered), (vec![2, 0, 1], names(&["10", "9", "b"])));
-    }
-
-    #[test]
-    fn equal_values_have_a_scale_of_one() {
-        assert_eq!(Scale::of([0.1; 7].into_iter()).std, 1.0);
-        assert_eq!(Scale::of([].into_iter()), Scale { mean: 0.0, std: 1.0 });
     }
 }

@@ -7,6 +7,7 @@ use lapwing_data::{
     Compression, DataError, Dataset, Encoder, EncoderConfig, ReadOptions, Split, SplitConfig,
     TableFile, rewrite,
 };
+use lapwing_sample::{Samples, View};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -43,8 +44,9 @@ proptest! {
         let split = Split::new(&dataset.target, &SplitConfig::default()).unwrap();
         let encoder = Encoder::fit(&dataset, &split.train, &EncoderConfig::default());
         let all: Vec<u32> = (0..dataset.len() as u32).collect();
-        let mut out = vec![f32::NAN; all.len() * encoder.width()];
-        encoder.encode(&dataset.table, &all, &mut out).unwrap();
+        let rows = encoder.bind(&dataset.table).unwrap();
+        let out = rows.gather(&all, View::Plain).unwrap().into_floats().unwrap();
+        prop_assert_eq!(out.len(), all.len() * encoder.width());
         prop_assert!(out.iter().all(|value| value.abs() <= 10.0));
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use lapwing_data::{
     Compression, DataError, Dataset, Dropped, Encoder, EncoderConfig, Kind, NewData,
-    NewDataOptions, ReadOptions, Target, Task, UNSEEN_CLASS, Warning, rewrite,
+    NewDataOptions, ReadOptions, Targets, Task, UNSEEN_CLASS, Warning, rewrite,
 };
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
@@ -357,10 +357,7 @@ fn a_class_that_training_never_saw_is_counted() {
     assert_eq!(data.unseen_classes, [("maybe".to_owned(), 2)].into());
     assert_eq!(
         data.target,
-        Some(Target::Classes {
-            codes: vec![UNSEEN_CLASS, 1, UNSEEN_CLASS],
-            names: vec!["no".into(), "yes".into()]
-        })
+        Some(Targets::Classes { labels: vec![UNSEEN_CLASS, 1, UNSEEN_CLASS], classes: 2 })
     );
     let groups = data.groups.unwrap();
     assert_eq!(
@@ -376,8 +373,12 @@ fn a_saved_encoder_that_contradicts_itself_is_refused() {
     let saved = serde_json::to_value(&encoder).unwrap();
     let load = |value: serde_json::Value| serde_json::from_value::<Encoder>(value);
     assert_eq!(load(saved.clone()).unwrap(), encoder);
+    let mut first = saved.clone();
+    first["version"] = 1.into();
+    first["target"] = serde_json::Value::Null;
+    assert_eq!(load(first).unwrap(), encoder, "the first version had the scale of the target, too");
     let edits: [(&str, serde_json::Value); 9] = [
-        ("/version", 2.into()),
+        ("/version", 3.into()),
         ("/columns", serde_json::json!([])),
         ("/columns/0/number/scale/std", 0.0.into()),
         ("/columns/0/number/scale/mean", serde_json::Value::Null),

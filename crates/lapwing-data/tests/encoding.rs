@@ -7,6 +7,7 @@ use lapwing_data::{
     Dataset, Encoder, EncoderConfig, Kind, NewData, NewDataOptions, ReadOptions, Reason, Role,
     Split, SplitConfig, Table, Task,
 };
+use lapwing_sample::{Exhibit, SampleError, Samples, View};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -22,8 +23,8 @@ fn read(text: &str) -> Dataset {
 }
 
 fn encode(encoder: &Encoder, table: &Table, rows: &[u32]) -> Vec<Vec<f32>> {
-    let mut out = vec![f32::NAN; rows.len() * encoder.width()];
-    encoder.encode(table, rows, &mut out).unwrap();
+    let bound = encoder.bind(table).unwrap();
+    let out = bound.gather(rows, View::Plain).unwrap().into_floats().unwrap();
     out.chunks(encoder.width()).map(<[f32]>::to_vec).collect()
 }
 
@@ -151,6 +152,23 @@ fn rare_values_of_a_mostly_constant_column_survive() {
     let encoder = Encoder::fit(&dataset, &rows, &EncoderConfig::default());
     let encoded = encode(&encoder, &dataset.table, &[6, 7]);
     assert!(encoded[0][0] < 0.0 && encoded[1][0] == 10.0, "{encoded:?}");
+}
+
+#[test]
+fn rows_that_do_not_exist_are_refused_and_others_can_be_shown() {
+    let text = (0..40).fold("x,c,s,y\n".to_owned(), |text, i| {
+        let x = if i == 1 { String::new() } else { format!("{i}.5") };
+        text + &format!("{x},{},s{},{}\n", ["u", "v"][i % 2], i % 3, i % 2)
+    });
+    let dataset = read(&text);
+    let encoder = Encoder::fit(&dataset, &(0..40).collect::<Vec<_>>(), &EncoderConfig::default());
+    let rows = encoder.bind(&dataset.table).unwrap();
+    let error = rows.gather(&[0, 40], View::Plain).unwrap_err();
+    assert!(matches!(error, SampleError::NoSuchRow { row: 40, rows: 40 }), "{error}");
+    assert!(rows.exhibit(40).is_err());
+    let cells = |cells: [&str; 2]| Exhibit::Cells(cells.map(str::to_owned).to_vec());
+    assert_eq!(rows.exhibit(2).unwrap(), cells(["2.5", "u"]));
+    assert_eq!(rows.exhibit(1).unwrap(), cells(["", "v"]));
 }
 
 #[test]

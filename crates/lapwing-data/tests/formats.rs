@@ -12,7 +12,7 @@ use arrow_array::{
     UInt64Array,
 };
 use lapwing_data::{
-    Compression, DataError, Dataset, ReadOptions, Reason, Role, Schema, TableFile, Target, rewrite,
+    Compression, DataError, Dataset, ReadOptions, Reason, Role, Schema, TableFile, Targets, rewrite,
 };
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
@@ -73,10 +73,8 @@ fn every_format_gives_the_same_data_set() {
             ["4", "", "2023-12-31"],
         ]
     );
-    assert_eq!(
-        plain.target,
-        Target::Classes { codes: vec![1, 0, 1, 0], names: vec!["no".into(), "yes".into()] }
-    );
+    assert_eq!(plain.target, Targets::Classes { labels: vec![1, 0, 1, 0], classes: 2 });
+    assert_eq!(plain.schema.classes, ["no", "yes"]);
     assert_eq!(plain.sources.codes, [0, 1, 0, 2]);
     assert_eq!(plain.sources.names, ["a", "b", "c"]);
 

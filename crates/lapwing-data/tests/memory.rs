@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 
 use lapwing_data::{DataError, Dataset, Encoder, EncoderConfig, ReadOptions, Split, SplitConfig};
+use lapwing_sample::{Samples, View};
 use tempfile::TempDir;
 
 /// Largest resident size of this process so far, in bytes.
@@ -38,9 +39,8 @@ fn a_table_takes_less_than_twice_its_matrix_and_a_hostile_field_a_few_records() 
     let split = Split::new(&dataset.target, &SplitConfig::default()).unwrap();
     let encoder = Encoder::fit(&dataset, &split.train, &EncoderConfig::default());
     let rows = encoder.bind(&dataset.table).unwrap();
-    let mut batch = vec![0.0; 128 * rows.width()];
     for indices in split.train.chunks_exact(128) {
-        rows.gather(indices, &mut batch);
+        rows.gather(indices, View::Plain).unwrap();
     }
     let used = peak() - before;
     let matrix = ROWS * COLUMNS * size_of::<f32>();

@@ -1,40 +1,36 @@
 //! What is measured on the test set.
 
-use lapwing_train::Targets;
+/// Numbers by name for the outputs of a network, `[rows, classes]` one after another; `wanted` are the classes whose recall
+/// is wanted beside accuracy and loss.
+pub(crate) fn of_classes(
+    outputs: &[f32],
+    labels: &[u32],
+    classes: usize,
+    wanted: &[u32],
+) -> Vec<(String, f64)> {
+    let rows = outputs.chunks_exact(classes).zip(labels);
+    let rows: Vec<Row> = rows.map(|(logits, &label)| Row::of(logits, label)).collect();
+    let share = |hit: &dyn Fn(&Row) -> bool, of: &dyn Fn(&Row) -> bool| {
+        let of: Vec<&Row> = rows.iter().filter(|row| of(row)).collect();
+        100.0 * of.iter().filter(|row| hit(row)).count() as f64 / of.len() as f64
+    };
+    let loss = rows.iter().map(|row| row.loss).sum::<f64>() / rows.len() as f64;
+    let mut numbers = vec![
+        ("top-1".to_owned(), share(&|row| row.rank == Some(0), &|_| true)),
+        ("top-5".to_owned(), share(&|row| row.rank.is_some_and(|r| r < 5), &|_| true)),
+        ("loss".to_owned(), loss),
+    ];
+    numbers.extend(wanted.iter().map(|&class| {
+        let recall = share(&|row| row.rank == Some(0), &|row| row.label == class);
+        (format!("recall-{class}"), recall)
+    }));
+    numbers
+}
 
-/// Numbers by name for the outputs of a network, `[rows, outputs]` one after another; `series` names what is wanted
-/// beyond accuracy and loss, such as `recall-11`.
-pub(crate) fn measure(outputs: &[f32], targets: &Targets, wanted: &[u32]) -> Vec<(String, f64)> {
-    match targets {
-        Targets::Classes { labels, classes } => {
-            let rows: Vec<Row> = outputs
-                .chunks_exact(*classes)
-                .zip(labels)
-                .map(|(logits, &label)| Row::of(logits, label))
-                .collect();
-            let share = |hit: &dyn Fn(&Row) -> bool, of: &dyn Fn(&Row) -> bool| {
-                let of: Vec<&Row> = rows.iter().filter(|row| of(row)).collect();
-                100.0 * of.iter().filter(|row| hit(row)).count() as f64 / of.len() as f64
-            };
-            let loss = rows.iter().map(|row| row.loss).sum::<f64>() / rows.len() as f64;
-            let mut numbers = vec![
-                ("top-1".to_owned(), share(&|row| row.rank == Some(0), &|_| true)),
-                ("top-5".to_owned(), share(&|row| row.rank.is_some_and(|r| r < 5), &|_| true)),
-                ("loss".to_owned(), loss),
-            ];
-            numbers.extend(wanted.iter().map(|&class| {
-                let recall = share(&|row| row.rank == Some(0), &|row| row.label == class);
-                (format!("recall-{class}"), recall)
-            }));
-            numbers
-        }
-        Targets::Values(values) => {
-            let error =
-                |(&ours, &theirs): (&f32, &f32)| (f64::from(ours) - f64::from(theirs)).powi(2);
-            let sum: f64 = outputs.iter().zip(values).map(error).sum();
-            vec![("mse".to_owned(), sum / values.len() as f64)]
-        }
-    }
+/// The same for predicted values.
+pub(crate) fn of_values(predicted: &[f64], values: &[f64]) -> Vec<(String, f64)> {
+    let sum: f64 = predicted.iter().zip(values).map(|(ours, theirs)| (ours - theirs).powi(2)).sum();
+    vec![("mse".to_owned(), sum / values.len() as f64)]
 }
 
 struct Row {
@@ -72,21 +68,19 @@ mod tests {
             [5.0, 4.0, 3.0, 2.0, 1.0, 0.0],
             [1.0, 1.0, 1.0, 1.0, 1.0, f32::NAN],
         ];
-        let targets = Targets::Classes { labels: vec![0, 4, 5, 5], classes };
-        let numbers = measure(&outputs.concat(), &targets, &[5]);
+        let numbers = of_classes(&outputs.concat(), &[0, 4, 5, 5], classes, &[5]);
         assert_eq!(numbers[0], ("top-1".to_owned(), 25.0));
         assert_eq!(numbers[1], ("top-5".to_owned(), 50.0));
         assert_eq!(numbers[3], ("recall-5".to_owned(), 0.0));
-        let targets = Targets::Classes { labels: vec![1], classes: 2 };
-        let loss = measure(&[0.0, 0.0], &targets, &[])[2].1;
+        let equal = of_classes(&[0.0, 0.0], &[1], 2, &[]);
+        let loss = equal[2].1;
         assert!((loss - std::f64::consts::LN_2).abs() < 1e-12);
         // Equal outputs do not all count as the first.
-        assert_eq!(measure(&[0.0, 0.0], &targets, &[])[0].1, 0.0);
+        assert_eq!(equal[0].1, 0.0);
     }
 
     #[test]
     fn values_have_a_mean_squared_error() {
-        let targets = Targets::Values(vec![1.0, 2.0]);
-        assert_eq!(measure(&[3.0, 2.0], &targets, &[]), [("mse".to_owned(), 2.0)]);
+        assert_eq!(of_values(&[3.0, 2.0], &[1.0, 2.0]), [("mse".to_owned(), 2.0)]);
     }
 }

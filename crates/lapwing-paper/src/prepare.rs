@@ -7,7 +7,7 @@ use lapwing_noise::{
     Draws, ExactFlip, HumanLabels, Level, NoiseError, NoiseKind, RandomLabel, RandomLabelPerSample,
     ReplaceWithNoise, UniformTarget,
 };
-use lapwing_train::{Matrix, Relabel, Rows, Targets};
+use lapwing_sample::{Matrix, Relabel, Samples, Targets};
 
 use crate::cell::Cell;
 use crate::data::{Houses, Loaded, mixed, shuffled, two_moons};
@@ -24,12 +24,12 @@ const CLASSES: u64 = 4;
 
 /// The data of a cell.
 pub(crate) struct Prepared {
-    pub(crate) train: Box<dyn Rows>,
+    pub(crate) train: Box<dyn Samples>,
     pub(crate) targets: Targets,
     pub(crate) sources: Vec<u32>,
     /// Noise that is drawn anew for every batch.
     pub(crate) batch_noise: Option<BatchNoise>,
-    pub(crate) test: Box<dyn Rows>,
+    pub(crate) test: Box<dyn Samples>,
     pub(crate) test_targets: Targets,
     pub(crate) noisy_sources: Vec<u32>,
 }
@@ -231,15 +231,15 @@ impl<'a> Made<'a> {
         Ok(())
     }
 
-    fn finish(self, train: Box<dyn Rows>, test: Store, classes: u32) -> Prepared {
+    fn finish(self, train: Box<dyn Samples>, test: Store, classes: u32) -> Prepared {
         let test_targets = classes_of(test.labels(), classes);
         self.finish_with(train, Box::new(test), test_targets, classes)
     }
 
     fn finish_with(
         self,
-        train: Box<dyn Rows>,
-        test: Box<dyn Rows>,
+        train: Box<dyn Samples>,
+        test: Box<dyn Samples>,
         test_targets: Targets,
         classes: u32,
     ) -> Prepared {
@@ -279,7 +279,8 @@ fn prepare_houses(houses: &Houses, plan: &Plan, seed: u64) -> Result<Prepared, P
         let features = rows
             .iter()
             .flat_map(|&row| houses.features[row as usize * width..][..width].iter().copied());
-        let values: Vec<f32> = rows.iter().map(|&row| houses.values[row as usize]).collect();
+        let values: Vec<f64> =
+            rows.iter().map(|&row| f64::from(houses.values[row as usize])).collect();
         let matrix = Matrix::new(features.collect(), width)
             .map_err(|error| PaperError::Usage(error.to_string()))?;
         Ok::<_, PaperError>((matrix, values))
@@ -289,11 +290,11 @@ fn prepare_houses(houses: &Houses, plan: &Plan, seed: u64) -> Result<Prepared, P
     let sources: Vec<u32> = values.iter().map(|_| draws.below(plan.sources.count as u32)).collect();
     let noisy_sources = noisy_sources(plan, seed);
     if plan.noise_kind == NoiseKind::UniformTarget {
-        let wide: Vec<f64> = values.iter().map(|&value| f64::from(value)).collect();
-        let noise = UniformTarget::over(seed, &wide)?;
+        let noise = UniformTarget::over(seed, &values)?;
         for (row, value) in values.iter_mut().enumerate() {
             if noisy_sources.contains(&sources[row]) {
-                *value = noise.target(row as u64) as f32;
+                // The authors keep targets in 32 bits.
+                *value = f64::from(noise.target(row as u64) as f32);
             }
         }
     }
@@ -350,6 +351,12 @@ impl Relabel for BatchNoise {
             _ => BatchLabelFlip::new(self.seed).apply(step, labels, is_noisy),
         }
     }
+
+    fn identity(&self) -> Vec<u8> {
+        let noisy = self.noisy.iter().map(|&noisy| u8::from(noisy));
+        let head = self.kind.name().bytes().chain(self.seed.to_le_bytes());
+        head.chain(noisy).collect()
+    }
 }
 
 #[cfg(test)]
@@ -358,6 +365,7 @@ mod tests {
     use crate::cell::{Form, Selection};
     use crate::data::{Images, Pixels};
     use crate::recipe::{Recipe, Version, recipe};
+    use lapwing_sample::View;
 
     /// Six hundred images of 10 × 10 pixels in ten classes, and as many to test on.
     fn images(human: bool) -> Loaded {
@@ -399,10 +407,9 @@ mod tests {
         }
     }
 
-    fn values(rows: &dyn Rows) -> Vec<f32> {
-        let mut out = vec![0.0; rows.len() * rows.width()];
-        rows.gather(&(0..rows.len() as u32).collect::<Vec<_>>(), &mut out);
-        out
+    fn values(samples: &dyn Samples) -> Vec<f32> {
+        let all: Vec<u32> = (0..samples.len() as u32).collect();
+        samples.gather(&all, View::Plain).unwrap().into_floats().unwrap()
     }
 
     #[test]

@@ -6,14 +6,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use lapwing_train::{Data, DeviceName, Epoch, Observer, Predictions, Step, Targets, Trainer};
+use lapwing_sample::{Data, Targets};
+use lapwing_train::{DeviceName, Epoch, Observer, Predictions, Step, Trainer};
 use serde_json::Value;
 
 use crate::cell::{Cell, Form, Selection};
 use crate::data::{DataDir, Loaded};
 use crate::demonstration;
 use crate::error::PaperError;
-use crate::measure::measure;
+use crate::measure::{of_classes, of_values};
 use crate::plan::Plan;
 use crate::prepare::{Prepared, prepare};
 use crate::recipe::{FigureKind, Kind, ModelKind, Recipe, Version};
@@ -212,10 +213,10 @@ impl Job {
         let prepared = prepare(loaded, plan, &self.cell)?;
         record.rows = [prepared.train.len(), prepared.test.len()];
         record.noisy_sources.clone_from(&prepared.noisy_sources);
-        let (inputs, outputs) = (prepared.train.width(), outputs(&prepared.targets));
+        let (inputs, outputs) = (prepared.train.spec().size(), prepared.targets.outputs());
         let train: Vec<u32> = (0..prepared.train.len() as u32).collect();
         let data = Data {
-            rows: &*prepared.train,
+            samples: &*prepared.train,
             targets: &prepared.targets,
             sources: &prepared.sources,
             train: &train,
@@ -256,13 +257,6 @@ impl Job {
             Ok(_) => record.failure = failure,
         }
         Ok(())
-    }
-}
-
-fn outputs(targets: &Targets) -> usize {
-    match targets {
-        Targets::Classes { classes, .. } => *classes,
-        Targets::Values(_) => 1,
     }
 }
 
@@ -309,18 +303,21 @@ impl Observer for Tester<'_> {
         if !epoch.candidate {
             return;
         }
-        let outputs = match &self.prepared.test_targets {
-            Targets::Classes { .. } => model.outputs(&*self.prepared.test, &self.which),
-            Targets::Values(_) => {
-                model.predict(&*self.prepared.test, &self.which).map(|predicted| match predicted {
-                    Predictions::Values(values) => values,
+        let test = &*self.prepared.test;
+        let measured = match &self.prepared.test_targets {
+            Targets::Classes { labels, classes } => model
+                .outputs(test, &self.which)
+                .map(|outputs| of_classes(&outputs, labels, *classes, &self.recalls)),
+            Targets::Values(values) => {
+                model.predict(test, &self.which).map(|predicted| match predicted {
+                    Predictions::Values(predicted) => of_values(&predicted, values),
                     Predictions::Classes { .. } => Vec::new(),
                 })
             }
         };
-        match outputs {
-            Ok(outputs) => {
-                for (name, value) in measure(&outputs, &self.prepared.test_targets, &self.recalls) {
+        match measured {
+            Ok(measured) => {
+                for (name, value) in measured {
                     if !value.is_finite() {
                         let epoch = epoch.epoch + 1;
                         self.failure = Some(format!("{name} is not finite after epoch {epoch}"));

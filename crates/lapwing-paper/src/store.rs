@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lapwing_train::Rows;
+use lapwing_sample::{Block, Exhibit, InputSpec, SampleError, Samples, View};
 
 use crate::data::Images;
 
@@ -46,7 +46,7 @@ impl Store {
 
     /// Changes the values of a row.
     pub(crate) fn change(&mut self, row: usize, change: impl FnOnce(&mut [f32])) {
-        let width = self.width();
+        let width = self.images.width();
         if self.place[row] == UNCHANGED {
             let start = self.changed.len();
             self.place[row] = (start / width) as u32;
@@ -56,28 +56,56 @@ impl Store {
         let start = self.place[row] as usize * width;
         change(&mut self.changed[start..start + width]);
     }
+
+    /// Writes a row as the network sees it.
+    fn copy(&self, row: usize, out: &mut [f32]) {
+        match self.place[row] {
+            UNCHANGED => self.images.copy(self.picked[row] as usize, out),
+            place => {
+                let start = place as usize * out.len();
+                out.copy_from_slice(&self.changed[start..start + out.len()]);
+            }
+        }
+    }
 }
 
-impl Rows for Store {
+impl Samples for Store {
     fn len(&self) -> usize {
         self.picked.len()
     }
 
-    fn width(&self) -> usize {
-        self.images.width()
+    fn spec(&self) -> InputSpec {
+        match self.images.shape {
+            // A line of pixels without colours is a row of numbers.
+            [1, width, 1] => InputSpec::Vector { width },
+            [height, width, channels] => InputSpec::Image { height, width, channels },
+        }
     }
 
-    fn gather(&self, rows: &[u32], out: &mut [f32]) {
-        let width = self.width();
-        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
-            match self.place[row as usize] {
-                UNCHANGED => self.images.copy(self.picked[row as usize] as usize, out),
-                place => {
-                    let start = place as usize * width;
-                    out.copy_from_slice(&self.changed[start..start + width]);
-                }
-            }
+    fn gather(&self, rows: &[u32], view: View) -> Result<Block, SampleError> {
+        if view != View::Plain {
+            return Err(SampleError::NoViews);
         }
+        self.check_rows(rows)?;
+        let width = self.images.width();
+        let mut values = vec![0.0; rows.len() * width];
+        for (&row, out) in rows.iter().zip(values.chunks_exact_mut(width)) {
+            self.copy(row as usize, out);
+        }
+        Ok(Block::of(values))
+    }
+
+    fn exhibit(&self, row: u32) -> Result<Exhibit, SampleError> {
+        self.check_rows(&[row])?;
+        let [height, width, channels] = self.images.shape;
+        let mut values = vec![0.0; self.images.width()];
+        self.copy(row as usize, &mut values);
+        let byte = |value: f32| (value.clamp(0.0, 1.0) * 255.0).round() as u8;
+        let rgb = values.chunks_exact(channels).flat_map(|pixel| match *pixel {
+            [red, green, blue] => [byte(red), byte(green), byte(blue)],
+            _ => [byte(pixel[0]); 3],
+        });
+        Ok(Exhibit::Picture { width: width as u32, height: height as u32, rgb: rgb.collect() })
     }
 }
 
@@ -94,8 +122,11 @@ mod tests {
         assert_eq!(store.labels(), [9, 7, 9]);
         store.change(2, |values| values[0] += 1.0);
         store.change(2, |values| values[1] = -1.0);
-        let mut out = [0.0; 6];
-        store.gather(&[0, 1, 2], &mut out);
-        assert_eq!(out, [0.8, 1.0, 0.0, 0.2, 1.8, -1.0]);
+        let found = store.gather(&[0, 1, 2], View::Plain).unwrap();
+        assert_eq!(found, Block::of(vec![0.8, 1.0, 0.0, 0.2, 1.8, -1.0]));
+        assert!(store.gather(&[3], View::Plain).is_err());
+        assert_eq!(store.spec(), InputSpec::Vector { width: 2 });
+        let rgb = vec![255, 255, 255, 0, 0, 0];
+        assert_eq!(store.exhibit(2).unwrap(), Exhibit::Picture { width: 2, height: 1, rgb });
     }
 }

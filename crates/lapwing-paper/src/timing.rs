@@ -122,7 +122,7 @@ fn step(settings: &Settings, seed: u64) -> Result<Duration, lapwing_train::Train
         patience: usize::MAX,
     };
     let data = Data {
-        rows: &matrix,
+        samples: &matrix,
         targets: &targets,
         sources: &sources,
         train: &train,

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use lapwing_core::LapConfig;
 use lapwing_run::{MOST_POINTS, Recorder, TrajectoryPoint};
 use lapwing_train::{
-    Architecture, Data, DeviceName, Epoch, Finish, Guards, Matrix, MethodConfig, Model, ModelError,
-    ModelSpec, Observer, OptimiserConfig, Predictions, Schedule, Step, TableShape, Targets,
-    TrainConfig, TrainError, Trainer, auto_strength, plan,
+    Architecture, Data, DataError, DeviceName, Epoch, Finish, Guards, Matrix, MethodConfig, Model,
+    ModelError, ModelSpec, Observer, OptimiserConfig, Predictions, Samples, Schedule, Step,
+    TableShape, Targets, TrainConfig, TrainError, Trainer, auto_strength, plan,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -27,7 +27,7 @@ enum FitError {
     #[error(transparent)]
     Train(#[from] TrainError),
     #[error(transparent)]
-    Data(#[from] lapwing_train::DataError),
+    Data(#[from] DataError),
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error("the model cannot be written or read: {0}")]
@@ -74,7 +74,7 @@ impl Settings {
     /// Settings of the loop and of the rule for this data: the plan with what was asked for.
     fn over_plan(&self, data: &Data<'_>, sources: usize) -> (TrainConfig, MethodConfig) {
         let rows = data.train.len();
-        let shape = TableShape { rows, width: data.rows.width(), sources };
+        let shape = TableShape { rows, width: data.samples.spec().size(), sources };
         let mut plan = plan(shape, self.history_length);
         plan.batch_size = self.batch_size.unwrap_or(plan.batch_size);
         let batches = rows.div_ceil(plan.batch_size.max(1)).max(1);
@@ -160,7 +160,7 @@ impl Observer for Watcher {
 }
 
 /// Trains a network on rows from many sources. `targets` holds classes (uint32, below `classes`)
-/// or, where `classes` is 0, values (float32); `names` are those of the sources.
+/// or, where `classes` is 0, values (float64); `names` are those of the sources.
 #[pyfunction]
 #[pyo3(signature = (rows, targets, classes, sources, names, train, valid, settings))]
 #[allow(clippy::too_many_arguments)]
@@ -179,7 +179,7 @@ pub(crate) fn train_network(
     let targets = if classes > 0 {
         Targets::Classes { labels: targets.cast::<PyArray1<u32>>()?.to_vec()?, classes }
     } else {
-        Targets::Values(targets.cast::<PyArray1<f32>>()?.to_vec()?)
+        Targets::Values(targets.cast::<PyArray1<f64>>()?.to_vec()?)
     };
     let sources = sources.as_slice()?.to_vec();
     if sources.iter().any(|&source| source as usize >= names.len()) {
@@ -188,7 +188,7 @@ pub(crate) fn train_network(
     let (train, valid) = (train.as_slice()?.to_vec(), valid.as_slice()?.to_vec());
     let outcome = py.detach(|| -> Result<Outcome, FitError> {
         let data = Data {
-            rows: &rows,
+            samples: &rows,
             targets: &targets,
             sources: &sources,
             train: &train,
@@ -266,12 +266,14 @@ impl Network {
         &self,
         py: Python<'py>,
         rows: PyReadonlyArray2<'py, f32>,
-    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let matrix = matrix(&rows)?;
-        let all: Vec<u32> = (0..rows.as_array().nrows() as u32).collect();
+        let all: Vec<u32> = (0..matrix.len() as u32).collect();
         let predict = || self.model.predict(&matrix, &all).map_err(FitError::from);
         let (values, width) = match py.detach(predict)? {
-            Predictions::Classes { probabilities, classes } => (probabilities, classes),
+            Predictions::Classes { probabilities, classes } => {
+                (probabilities.into_iter().map(f64::from).collect(), classes)
+            }
             Predictions::Values(values) => (values, 1),
         };
         PyArray1::from_vec(py, values).reshape([all.len(), width])

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use lapwing_data::{Target, Warning as DataWarning};
+use lapwing_data::{EncodedRows, Warning as DataWarning};
 use lapwing_report::{
     Column, Comparison, Confusion, Dropped, EpochMetric, Evidence, Interval, Outcome, Phase,
     PhaseLosses, Point, Report, Residuals, Ruling, Setting, SourceRow, Summary, Task, Trajectory,
     Verdict, Warning, WorstRow,
 };
+use lapwing_sample::Targets;
 use lapwing_train::Predictions;
 
 use crate::recorder::TrajectoryPoint;
 use crate::results::{MetricLine, Part, best_epoch};
-use crate::rows::{Encoded, targets};
 use crate::{Fit, Job, MethodName, RunError};
 
 /// Points of a line in a picture: more than there are pixels for is waste.
@@ -33,7 +33,7 @@ pub(crate) struct Run<'a> {
     pub(crate) verdicts: &'a [Verdict],
     pub(crate) label_errors: &'a [Option<Interval>],
     pub(crate) train: &'a Part<'a>,
-    pub(crate) rows: &'a Encoded<'a>,
+    pub(crate) rows: &'a EncodedRows<'a>,
     pub(crate) metrics: &'a [MetricLine],
     /// The metric on the test rows, and that of standard training.
     pub(crate) outcome: Option<((&'static str, f64), Option<f64>)>,
@@ -184,12 +184,13 @@ impl Run<'_> {
     /// Classes most of whose training rows come from sources below half weight.
     fn classes_weighted_down(&self) -> Vec<Warning> {
         let dataset = self.job.dataset();
-        let Target::Classes { codes, names } = &dataset.target else { return Vec::new() };
+        let Targets::Classes { labels, .. } = &dataset.target else { return Vec::new() };
+        let names = &dataset.schema.classes;
         let mut all = vec![0u64; names.len()];
         let mut down: Vec<BTreeMap<u32, u64>> = vec![BTreeMap::new(); names.len()];
         for &row in self.train.rows {
             let (class, source) =
-                (codes[row as usize] as usize, dataset.sources.codes[row as usize]);
+                (labels[row as usize] as usize, dataset.sources.codes[row as usize]);
             all[class] += 1;
             if self.fit.sources[source as usize].weight < 0.5 {
                 *down[class].entry(source).or_default() += 1;
@@ -318,13 +319,12 @@ impl Run<'_> {
             places[dataset.sources.codes[row as usize] as usize].push(place);
         }
         let comparisons = self.comparisons(&places);
-        let targets = targets(&dataset.target);
         flagged
             .iter()
             .map(|&source| {
                 let rows: Vec<u32> =
                     places[source].iter().map(|&place| self.train.rows[place]).collect();
-                let losses = self.fit.model.losses(self.rows, &targets, &rows)?;
+                let losses = self.fit.model.losses(self.rows, &dataset.target, &rows)?;
                 let mut worst: Vec<usize> = (0..rows.len()).collect();
                 worst.sort_by(|&a, &b| losses[b].total_cmp(&losses[a]).then(a.cmp(&b)));
                 let worst_rows = worst
@@ -346,17 +346,18 @@ impl Run<'_> {
         let dataset = self.job.dataset();
         let row = self.train.rows[place];
         let (given, predicted, probability) = match (&dataset.target, &self.train.predictions) {
-            (Target::Classes { codes, names }, Predictions::Classes { probabilities, classes }) => {
+            (Targets::Classes { labels, .. }, Predictions::Classes { probabilities, classes }) => {
+                let names = &dataset.schema.classes;
                 let row_of = &probabilities[place * classes..(place + 1) * classes];
                 let best = (1..row_of.len())
                     .fold(0, |best, next| if row_of[next] > row_of[best] { next } else { best });
                 (
-                    names[codes[row as usize] as usize].clone(),
+                    names[labels[row as usize] as usize].clone(),
                     names[best].clone(),
                     Some(f64::from(row_of[best])),
                 )
             }
-            (Target::Values(given), Predictions::Values(predicted)) => {
+            (Targets::Values(given), Predictions::Values(predicted)) => {
                 (format!("{}", given[row as usize]), format!("{}", predicted[place]), None)
             }
             _ => (String::new(), String::new(), None),
@@ -373,15 +374,16 @@ impl Run<'_> {
 
     /// How the labels or targets of a source compare with the model, beside those of the reliable sources.
     fn comparisons(&self, places: &[Vec<usize>]) -> impl Fn(usize) -> Option<Comparison> {
-        let target = &self.job.dataset().target;
-        let labels = self.train.predictions.labels();
+        let dataset = self.job.dataset();
+        let (target, names) = (&dataset.target, &dataset.schema.classes);
+        let predicted = self.train.predictions.labels();
         let reliable: Vec<usize> = (0..places.len())
             .filter(|&source| self.verdicts[source] == Verdict::Reliable)
             .flat_map(|source| places[source].iter().copied())
             .collect();
         let pair = move |place: usize| match (target, &self.train.predictions) {
-            (Target::Values(given), Predictions::Values(predicted)) => {
-                (given[self.train.rows[place] as usize], f64::from(predicted[place]))
+            (Targets::Values(given), Predictions::Values(predicted)) => {
+                (given[self.train.rows[place] as usize], predicted[place])
             }
             _ => (f64::NAN, f64::NAN),
         };
@@ -391,20 +393,20 @@ impl Run<'_> {
             .map(|(given, predicted)| given - predicted)
             .collect();
         let agreement = match target {
-            Target::Classes { codes, .. } if !reliable.is_empty() => {
+            Targets::Classes { labels, .. } if !reliable.is_empty() => {
                 let agree =
-                    |&&place: &&usize| codes[self.train.rows[place] as usize] == labels[place];
+                    |&&place: &&usize| labels[self.train.rows[place] as usize] == predicted[place];
                 Some(reliable.iter().filter(agree).count() as f64 / reliable.len() as f64)
             }
             _ => None,
         };
         move |source| match target {
-            Target::Classes { names, .. } if names.len() > MOST_CLASSES => None,
-            Target::Classes { codes, names } => {
+            Targets::Classes { classes, .. } if *classes > MOST_CLASSES => None,
+            Targets::Classes { labels, .. } => {
                 let mut counts = vec![vec![0; names.len()]; names.len()];
                 for &place in &places[source] {
-                    let given = codes[self.train.rows[place] as usize] as usize;
-                    counts[given][labels[place] as usize] += 1;
+                    let given = labels[self.train.rows[place] as usize] as usize;
+                    counts[given][predicted[place] as usize] += 1;
                 }
                 Some(Comparison::Labels(Confusion {
                     classes: names.clone(),
@@ -412,7 +414,7 @@ impl Run<'_> {
                     reliable_agreement: agreement,
                 }))
             }
-            Target::Values(_) => {
+            Targets::Values(_) => {
                 let pairs: Vec<(f64, f64)> =
                     places[source].iter().map(|&place| pair(place)).collect();
                 Some(Comparison::Targets(Residuals::of(&pairs, &residuals)))

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use lapwing_data::{Dataset, Encoder, EncoderConfig, Split};
 use lapwing_report::Ruling;
+use lapwing_sample::{Data, Task};
 use lapwing_train::{
-    CheckpointDir, Data, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer, Plan,
-    Resumed, Schedule, Step, TableShape, TrainConfig, Trainer, auto_strength, plan,
+    CheckpointDir, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer, Plan, Resumed,
+    Step, TableShape, TrainConfig, Trainer, auto_strength, plan,
 };
 
 use crate::recorder::{MOST_POINTS, Recorder, TrajectoryPoint};
-use crate::rows::{Encoded, select, targets};
 use crate::settings::{FORGET_RATE, NOISE_RATE, SMOOTHING, TOLERANCE};
 use crate::{
     MethodName, Metrics, ModelName, OptimiserName, RunError, Settings, Strength, TaskName,
@@ -183,8 +183,7 @@ impl<'a> Job<'a> {
         };
 
         let settings = filled(settings, dataset, &plan)?;
-        let targets = targets(&dataset.target);
-        let bound = Encoded(encoder.bind(&dataset.table)?);
+        let bound = encoder.bind(&dataset.table)?;
         // LAP gives blocked sources no weight; nobody else has weights to give.
         let kept = |row: &u32| {
             settings.method() == MethodName::Lap
@@ -192,18 +191,14 @@ impl<'a> Job<'a> {
         };
         let train: Vec<u32> = split.train.iter().copied().filter(kept).collect();
         let data = Data {
-            rows: &bound,
-            targets: &targets,
+            samples: &bound,
+            targets: &dataset.target,
             sources: &dataset.sources.codes,
             train: &train,
             valid: &split.validation,
             relabel: None,
         };
         let mut config = plan.config(&data, settings.seed());
-        config.schedule = match config.schedule {
-            Schedule::Constant { .. } => Schedule::Constant { learning_rate: plan.learning_rate },
-            Schedule::Cosine { .. } => Schedule::Cosine { learning_rate: plan.learning_rate },
-        };
         config.optimiser = settings.optimiser_config(plan.weight_decay);
         let rule =
             lapwing_core::LapConfig { depression_strength: plan.depression_strength, ..rule };
@@ -233,11 +228,10 @@ impl<'a> Job<'a> {
         checkpoints: Option<&Checkpoints>,
         watch: &mut dyn Watch,
     ) -> Result<Option<Fit>, RunError> {
-        let targets = targets(&self.dataset.target);
-        let bound = Encoded(self.encoder.bind(&self.dataset.table)?);
+        let bound = self.encoder.bind(&self.dataset.table)?;
         let data = Data {
-            rows: &bound,
-            targets: &targets,
+            samples: &bound,
+            targets: &self.dataset.target,
             sources: &self.dataset.sources.codes,
             train: &self.train,
             valid: &self.split.validation,
@@ -326,9 +320,9 @@ impl<'a> Job<'a> {
 
     /// Metrics of a model on rows of the table; `None` where there is no row.
     pub fn test(&self, model: &Model, rows: &[u32]) -> Result<Option<Metrics>, RunError> {
-        let bound = Encoded(self.encoder.bind(&self.dataset.table)?);
+        let bound = self.encoder.bind(&self.dataset.table)?;
         let predictions = model.predict(&bound, rows)?;
-        Ok(Metrics::of(&select(&self.dataset.target, rows), &predictions))
+        Ok(Metrics::of(&self.dataset.target.select(rows), &predictions))
     }
 
     /// The table.
@@ -340,20 +334,6 @@ impl<'a> Job<'a> {
     pub fn split(&self) -> &'a Split {
         self.split
     }
-}
-
-/// Trains with a method and tests on the test part of the split: what a comparison of methods needs.
-pub fn train_and_test(
-    dataset: &Dataset,
-    split: &Split,
-    settings: &Settings,
-    method: MethodName,
-) -> Result<Metrics, RunError> {
-    let settings = Settings { method: Some(method), ..settings.clone() };
-    let job = Job::new(dataset, split, &settings)?;
-    let none = RunError::TooFewRows { rows: split.test.len(), least: 1 };
-    let Some(fit) = job.run(None, &mut ())? else { return Err(none) };
-    job.test(&fit.model, &split.test)?.ok_or(none)
 }
 
 /// Records, counts, and passes on what happens.
@@ -407,8 +387,8 @@ impl Observer for Looker<'_> {
 fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Settings, RunError> {
     let (rule, split) = (settings.rule(), settings.split()?);
     let task = match dataset.schema.task {
-        lapwing_data::Task::Classification => TaskName::Classification,
-        lapwing_data::Task::Regression => TaskName::Regression,
+        Task::Classification => TaskName::Classification,
+        Task::Regression => TaskName::Regression,
     };
     Ok(Settings {
         task: Some(task),

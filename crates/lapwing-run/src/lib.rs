@@ -3,8 +3,6 @@
 //! ```text
 //! Settings ─ Prepared::read ─▶ dataset, split, test ─ Job::new ─▶ plan ─ Job::run ─▶ Fit ─ Results::new ─▶ RunDirectory
 //! ```
-//!
-//! [`train_and_test`] is the short form for comparisons: nothing is written, test metrics come back.
 
 mod demo;
 mod directory;
@@ -16,7 +14,6 @@ mod model_file;
 mod prepare;
 mod recorder;
 mod results;
-mod rows;
 mod settings;
 mod sources_file;
 mod trajectory_file;
@@ -25,7 +22,7 @@ mod verdict;
 pub use demo::{DEMO_LEVELS, Moon, two_moons};
 pub use directory::RunDirectory;
 pub use error::RunError;
-pub use fit::{Checkpoints, Fit, Glance, Job, Watch, train_and_test};
+pub use fit::{Checkpoints, Fit, Glance, Job, Watch};
 pub use metrics::Metrics;
 pub use model_file::{Evaluation, Predicted, Predictor};
 pub use prepare::Prepared;

@@ -1,6 +1,6 @@
 //! How good predictions are, in double precision.
 
-use lapwing_data::{Target, UNSEEN_CLASS};
+use lapwing_sample::{Targets, UNSEEN_CLASS};
 use lapwing_train::Predictions;
 use serde::Serialize;
 
@@ -40,14 +40,18 @@ pub enum Metrics {
 
 impl Metrics {
     /// Compares predictions with what is true; `None` where there is no row or the two are of different kind.
-    pub fn of(target: &Target, predictions: &Predictions) -> Option<Self> {
+    pub fn of(target: &Targets, predictions: &Predictions) -> Option<Self> {
         match (target, predictions) {
-            (Target::Classes { codes, names }, Predictions::Classes { probabilities, classes })
-                if !codes.is_empty() && codes.len() * classes == probabilities.len() =>
+            (
+                Targets::Classes { labels, classes: known },
+                Predictions::Classes { probabilities, classes },
+            ) if !labels.is_empty()
+                && known == classes
+                && labels.len() * classes == probabilities.len() =>
             {
-                Some(classification(codes, names.len(), probabilities, &predictions.labels()))
+                Some(classification(labels, *classes, probabilities, &predictions.labels()))
             }
-            (Target::Values(given), Predictions::Values(predicted))
+            (Targets::Values(given), Predictions::Values(predicted))
                 if !given.is_empty() && given.len() == predicted.len() =>
             {
                 Some(regression(given, predicted))
@@ -149,12 +153,12 @@ fn area(codes: &[u32], probabilities: &[f32]) -> Option<f64> {
     (positives > 0.0 && negatives > 0.0).then_some(area)
 }
 
-fn regression(given: &[f64], predicted: &[f32]) -> Metrics {
+fn regression(given: &[f64], predicted: &[f64]) -> Metrics {
     let rows = given.len() as f64;
     let mean = given.iter().sum::<f64>() / rows;
     let (mut squares, mut distances, mut spread) = (0.0, 0.0, 0.0);
     for (given, &predicted) in given.iter().zip(predicted) {
-        let difference = given - f64::from(predicted);
+        let difference = given - predicted;
         squares += difference * difference;
         distances += difference.abs();
         spread += (given - mean) * (given - mean);
@@ -172,11 +176,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn classes(codes: &[u32], names: usize) -> Target {
-        Target::Classes {
-            codes: codes.to_vec(),
-            names: (0..names).map(|n| n.to_string()).collect(),
-        }
+    fn classes(labels: &[u32], classes: usize) -> Targets {
+        Targets::Classes { labels: labels.to_vec(), classes }
     }
 
     fn close(found: Option<f64>, expected: f64) {
@@ -225,13 +226,13 @@ mod tests {
 
     #[test]
     fn metrics_of_numbers_are_those_of_scikit_learn() {
-        let target = Target::Values(vec![1.0, 2.0, 4.0, 8.0]);
+        let target = Targets::Values(vec![1.0, 2.0, 4.0, 8.0]);
         let metrics = Metrics::of(&target, &Predictions::Values(vec![1.5, 2.0, 3.0, 9.0])).unwrap();
         let values: Vec<Option<f64>> = metrics.named().into_iter().map(|(_, v)| v).collect();
         close(values[0], 0.5625);
         close(values[1], 0.625);
         close(values[2], 0.921_739_130_434_782_6);
-        let constant = Metrics::of(&Target::Values(vec![1.0]), &Predictions::Values(vec![2.0]));
+        let constant = Metrics::of(&Targets::Values(vec![1.0]), &Predictions::Values(vec![2.0]));
         assert_eq!(constant.unwrap().named()[2], ("r2", None));
     }
 
@@ -248,7 +249,7 @@ mod tests {
     fn no_rows_have_no_metrics() {
         let none = Predictions::Classes { probabilities: Vec::new(), classes: 2 };
         assert_eq!(Metrics::of(&classes(&[], 2), &none), None);
-        assert_eq!(Metrics::of(&Target::Values(vec![1.0]), &none), None);
+        assert_eq!(Metrics::of(&Targets::Values(vec![1.0]), &none), None);
     }
 
     proptest! {

@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-use lapwing_data::{Encoder, NewData, NewDataOptions, Schema, Target};
-use lapwing_train::{DeviceName, Model, ModelSpec, Predictions, Task, replace_file};
+use lapwing_data::{Encoder, NewData, NewDataOptions, Schema};
+use lapwing_sample::{InputSpec, TargetSpec, Targets};
+use lapwing_train::{DeviceName, Model, ModelSpec, Predictions, replace_file};
 use serde::{Deserialize, Serialize};
 
-use crate::rows::{Encoded, select};
 use crate::{Metrics, RunError};
 
 const FORMAT: u32 = 1;
@@ -97,15 +97,16 @@ impl Predictor {
                 read.format
             )));
         }
+        let schema = read.preprocessing.schema();
         let fits = match read.network.task {
-            Task::Classification { classes } => {
-                classes == read.preprocessing.schema().classes.len()
-            }
-            Task::Regression { mean, std } => {
-                read.preprocessing.target_scale().is_some() && mean.is_finite() && std.is_finite()
-            }
+            TargetSpec::Classes { classes } => classes == schema.classes.len(),
+            TargetSpec::Values(_) => schema.classes.is_empty(),
         };
-        if !fits || read.network.architecture.inputs() != read.preprocessing.width() {
+        let input = InputSpec::Vector { width: read.preprocessing.width() };
+        if !fits
+            || read.network.task.task() != schema.task
+            || read.network.architecture.input() != input
+        {
             return Err(damaged("network and preprocessing do not fit each other".to_owned()));
         }
         let model = Model::load(&directory.join(WEIGHTS), read.network, device)?;
@@ -121,7 +122,7 @@ impl Predictor {
     pub fn predict(&self, path: &Path) -> Result<Predicted, RunError> {
         let data = NewData::read(path, self.schema(), &NewDataOptions::default())?;
         let rows: Vec<u32> = (0..data.table.len() as u32).collect();
-        let bound = Encoded(self.encoder.bind(&data.table)?);
+        let bound = self.encoder.bind(&data.table)?;
         Ok(Predicted {
             predictions: self.model.predict(&bound, &rows)?,
             rows: rows.iter().map(|&row| data.table.row_number(row)).collect(),
@@ -144,7 +145,7 @@ impl Predictor {
             }
             for (name, rows) in found.names.iter().zip(rows) {
                 let part = part(&predictions, &rows);
-                let metrics = Metrics::of(&select(&target, &rows), &part).ok_or_else(none)?;
+                let metrics = Metrics::of(&target.select(&rows), &part).ok_or_else(none)?;
                 groups.push((name.clone(), metrics));
             }
         }
@@ -157,7 +158,7 @@ pub(crate) fn test(
     model: &Model,
     encoder: &Encoder,
     data: &NewData,
-) -> Result<(Target, Predictions), RunError> {
+) -> Result<(Targets, Predictions), RunError> {
     let column = || encoder.schema().target().map(|c| c.name.clone()).unwrap_or_default();
     if !data.unseen_classes.is_empty() {
         return Err(RunError::UnseenClasses {
@@ -170,7 +171,7 @@ pub(crate) fn test(
         return Err(RunError::Missing("the target"));
     };
     let rows: Vec<u32> = (0..data.table.len() as u32).collect();
-    let bound = Encoded(encoder.bind(&data.table)?);
+    let bound = encoder.bind(&data.table)?;
     let predictions = model.predict(&bound, &rows)?;
     Ok((target, predictions))
 }

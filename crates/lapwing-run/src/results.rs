@@ -1,11 +1,10 @@
 //! What a finished run amounts to: metrics, a verdict per source, and the report.
 
-use lapwing_data::Target;
 use lapwing_report::{Interval, Report, Verdict};
+use lapwing_sample::Targets;
 use lapwing_train::{Epoch, Predictions};
 
 use crate::fit::SourceFacts;
-use crate::rows::{Encoded, select};
 use crate::verdict::{FEWEST_HELD_OUT, Facts, LabelError, label_error, verdict};
 use crate::{Fit, Job, Metrics, Prepared, RunError, SourceRecord, evidence, model_file};
 
@@ -54,13 +53,13 @@ impl Results {
         standard: Option<f64>,
     ) -> Result<Self, RunError> {
         let (dataset, split) = (job.dataset(), job.split());
-        let bound = Encoded(job.encoder.bind(&dataset.table)?);
+        let bound = job.encoder.bind(&dataset.table)?;
         let part = |rows| -> Result<Part<'_>, RunError> {
             Ok(Part { rows, predictions: fit.model.predict(&bound, rows)? })
         };
         let (train, valid) = (part(&split.train)?, part(&split.validation)?);
         let metrics_of =
-            |part: &Part<'_>| Metrics::of(&select(&dataset.target, part.rows), &part.predictions);
+            |part: &Part<'_>| Metrics::of(&dataset.target.select(part.rows), &part.predictions);
         let validation = metrics_of(&valid);
         let test = match &prepared.test {
             None => metrics_of(&part(&split.test)?),
@@ -141,7 +140,7 @@ fn lines(
 
 /// For every source how many of its labels are wrong.
 fn label_errors(
-    target: &Target,
+    target: &Targets,
     sources: &[u32],
     verdicts: &[Verdict],
     train: &Part<'_>,
@@ -155,8 +154,8 @@ fn label_errors(
         rows.filter(|(row, _)| chosen(row)).map(|(_, &distance)| distance).collect()
     };
     let (classes, limit) = match target {
-        Target::Classes { names, .. } => (Some(names.len()), 0.0),
-        Target::Values(_) => {
+        Targets::Classes { classes, .. } => (Some(*classes), 0.0),
+        Targets::Values(_) => {
             (None, usual_distance(reliable(valid, &far_valid), reliable(train, &far_train)))
         }
     };
@@ -194,17 +193,17 @@ fn label_errors(
 }
 
 /// How far each row's target is from what the model says: 1 for another class, or the distance between the values.
-fn distances(target: &Target, part: &Part<'_>) -> Vec<f64> {
+fn distances(target: &Targets, part: &Part<'_>) -> Vec<f64> {
     let rows = part.rows.iter().map(|&row| row as usize);
     match (target, &part.predictions) {
-        (Target::Classes { codes, .. }, predictions) => rows
+        (Targets::Classes { labels, .. }, predictions) => rows
             .zip(predictions.labels())
-            .map(|(row, label)| f64::from(u8::from(codes[row] != label)))
+            .map(|(row, label)| f64::from(u8::from(labels[row] != label)))
             .collect(),
-        (Target::Values(values), Predictions::Values(predicted)) => {
-            rows.zip(predicted).map(|(row, &said)| (values[row] - f64::from(said)).abs()).collect()
+        (Targets::Values(values), Predictions::Values(predicted)) => {
+            rows.zip(predicted).map(|(row, said)| (values[row] - said).abs()).collect()
         }
-        (Target::Values(_), Predictions::Classes { .. }) => Vec::new(),
+        (Targets::Values(_), Predictions::Classes { .. }) => Vec::new(),
     }
 }
 

@@ -91,9 +91,9 @@ fn main() {
 
 /// The median time of a step.
 fn step(case: &Case, method: &MethodConfig) -> Duration {
-    let (width, classes) = (case.architecture.inputs(), case.architecture.outputs());
+    let (spec, classes) = (case.architecture.input(), case.architecture.outputs());
     let number = |i: usize| (i.wrapping_mul(2_654_435_761) >> 7 & 0xffff) as f32 / 65_536.0;
-    let rows = Matrix::new((0..case.rows * width).map(number).collect(), width).unwrap();
+    let rows = Matrix::of((0..case.rows * spec.size()).map(number).collect(), spec).unwrap();
     let labels = (0..case.rows).map(|row| (row * 7 / 3 % classes) as u32).collect();
     let targets = Targets::Classes { labels, classes };
     let sources: Vec<u32> = (0..case.rows as u32).map(|row| row / 7 % 10).collect();
@@ -109,7 +109,7 @@ fn step(case: &Case, method: &MethodConfig) -> Duration {
         patience: usize::MAX,
     };
     let data = Data {
-        rows: &rows,
+        samples: &rows,
         targets: &targets,
         sources: &sources,
         train: &train,

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 
 use burn::tensor::{Device, Tensor, TensorData};
+use lapwing_sample::{Data, TargetSpec, Targets};
 
+use crate::error::TrainError;
 use crate::loss::BatchTargets;
-use crate::model::{Task, features};
+use crate::model::features;
 use crate::optimiser::Pace;
 use crate::parameters::host;
-use crate::rows::{Data, Targets};
 
 /// The rows of one step.
 #[derive(Clone, Debug)]
@@ -33,22 +34,19 @@ pub struct Batch {
 impl Batch {
     pub(crate) fn gather(
         data: &Data<'_>,
-        task: &Task,
+        target: &TargetSpec,
         rows: Vec<u32>,
         (step, epoch, pace): (u64, usize, Pace),
         device: &Device,
-    ) -> Self {
-        let (labels, targets) = match data.targets {
-            Targets::Classes { .. } => {
-                let labels = data.labels(step, &rows);
-                let targets = BatchTargets::classes(labels.iter().copied(), device);
-                (labels, targets)
-            }
-            Targets::Values(_) => (Vec::new(), task.targets(data.targets, &rows, device)),
+    ) -> Result<Self, TrainError> {
+        let labels = data.labels(step, &rows)?;
+        let targets = match data.targets {
+            Targets::Classes { .. } => BatchTargets::classes(labels.iter().copied(), device),
+            Targets::Values(_) => BatchTargets::of(data.targets, target, &rows, device)?,
         };
         let sources = rows.iter().map(|&row| data.sources[row as usize]).collect();
-        let features = features(data.rows, &rows, device);
-        Self { step, epoch, pace, rows, sources, labels, features, targets }
+        let features = features(data.samples, &rows, device)?;
+        Ok(Self { step, epoch, pace, rows, sources, labels, features, targets })
     }
 
     /// Number of rows.
@@ -78,16 +76,16 @@ impl Batch {
 const WORTH_A_THREAD: usize = 1 << 15;
 
 /// Calls `consume` with every batch in order until it breaks. Large batches are gathered on another thread, one ahead.
-pub(crate) fn feed<E>(
+pub(crate) fn feed<E: Send>(
     batches: Vec<Vec<u32>>,
     numbers: usize,
-    gather: impl Fn(usize, Vec<u32>) -> Batch + Send,
+    gather: impl Fn(usize, Vec<u32>) -> Result<Batch, E> + Send,
     mut consume: impl FnMut(Batch) -> Result<ControlFlow<()>, E>,
 ) -> Result<ControlFlow<()>, E> {
     let batches = batches.into_iter().enumerate();
     if numbers < WORTH_A_THREAD {
         for (place, rows) in batches {
-            if consume(gather(place, rows))?.is_break() {
+            if consume(gather(place, rows)?)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -97,15 +95,17 @@ pub(crate) fn feed<E>(
         let (sender, receiver) = sync_channel(1);
         scope.spawn(move || {
             for (place, rows) in batches {
+                let batch = gather(place, rows);
+                let failed = batch.is_err();
                 // Nobody wants the rest of a run that ended.
-                if sender.send(gather(place, rows)).is_err() {
+                if sender.send(batch).is_err() || failed {
                     break;
                 }
             }
         });
         // By value, so that it is gone, and the thread with it, when this ends early.
         for batch in receiver {
-            if consume(batch)?.is_break() {
+            if consume(batch?)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }

@@ -27,7 +27,7 @@ use crate::atomic;
 use crate::saved::Saved;
 use crate::train::Progress;
 
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const DIGEST: usize = 32;
 
 /// The JSON part.

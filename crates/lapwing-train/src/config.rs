@@ -1,13 +1,12 @@
 //! The settings of a run.
 
+use lapwing_sample::{Data, Targets};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
 use crate::loss::Loss;
-use crate::model::Task;
 use crate::network::Architecture;
 use crate::optimiser::OptimiserConfig;
-use crate::rows::{Data, Targets};
 use crate::schedule::Schedule;
 
 /// Everything about a run but the data, the method and the device. [`plan`](crate::plan) proposes one.
@@ -35,10 +34,13 @@ pub struct TrainConfig {
 impl TrainConfig {
     /// Checks once what the loop relies on.
     pub(crate) fn check(&self, data: &Data<'_>) -> Result<(), TrainError> {
-        let found = (data.rows.width(), Task::of(data.targets, &[]).outputs());
-        let expected = (self.architecture.inputs(), self.architecture.outputs());
+        let (found, expected) = (data.samples.spec(), self.architecture.input());
         if found != expected {
-            return Err(TrainError::Shape { found, expected });
+            return Err(TrainError::Input { found, expected });
+        }
+        let (found, expected) = (data.targets.outputs(), self.architecture.outputs());
+        if found != expected {
+            return Err(TrainError::Outputs { found, expected });
         }
         let refuse = |what| Err(TrainError::Config(what));
         let (Schedule::Constant { learning_rate } | Schedule::Cosine { learning_rate }) =

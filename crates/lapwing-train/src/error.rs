@@ -1,13 +1,14 @@
 //! What can go wrong in a run.
 
+use lapwing_sample::{DataError, InputSpec, SampleError};
 use thiserror::Error;
 
 use crate::checkpoint::CheckpointError;
 use crate::device::DeviceError;
 use crate::method::MethodError;
+use crate::model::ModelError;
 use crate::network::ArchitectureError;
 use crate::parameters::ParameterError;
-use crate::rows::DataError;
 
 /// Why a run cannot start or go on.
 #[derive(Debug, Error)]
@@ -19,17 +20,28 @@ pub enum TrainError {
     /// A setting is out of range.
     #[error("{0}")]
     Config(&'static str),
-    /// A network that is not for this data.
-    #[error(
-        "the network takes {} numbers per row and puts out {}, the data has {} and needs {}",
-        expected.0, expected.1, found.0, found.1
-    )]
-    Shape {
-        /// Numbers per row and outputs that the data needs.
-        found: (usize, usize),
-        /// Those of the network.
-        expected: (usize, usize),
+    /// A sample cannot be had.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// A network that is not for these samples.
+    #[error("the network takes {expected}, the samples are {found}")]
+    Input {
+        /// What the samples are.
+        found: InputSpec,
+        /// What the network takes.
+        expected: InputSpec,
     },
+    /// A network that is not for these targets.
+    #[error("the network puts out {expected} numbers, the targets need {found}")]
+    Outputs {
+        /// Outputs that the targets need.
+        found: usize,
+        /// Those of the network.
+        expected: usize,
+    },
+    /// The network cannot be asked.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// Settings that cannot be written down.
     #[error("the settings cannot be written down: {0}")]
     Settings(serde_json::Error),

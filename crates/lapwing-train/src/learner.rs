@@ -2,23 +2,23 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
+use lapwing_sample::{Data, TargetSpec};
 
 use crate::batch::Batch;
 use crate::config::TrainConfig;
 use crate::error::TrainError;
 use crate::loss::Loss;
-use crate::model::{Model, Task, losses, outputs};
+use crate::model::{Model, losses, outputs};
 use crate::network::{Architecture, Network, Training};
 use crate::optimiser::{Optimiser, Pace};
 use crate::parameters::{all_finite, gradients, host, read, write};
 use crate::random::{Purpose, Stream};
-use crate::rows::Data;
 use crate::saved::Saved;
 
 /// A network that learns, with its optimiser and the data it learns from.
 pub struct Learner<'a> {
     pub(crate) data: Data<'a>,
-    pub(crate) task: Task,
+    pub(crate) target: TargetSpec,
     pub(crate) network: Network,
     pub(crate) optimiser: Optimiser,
     architecture: Architecture,
@@ -68,7 +68,7 @@ impl<'a> Learner<'a> {
         let optimiser = Optimiser::new(config.optimiser, &network);
         Ok(Self {
             data,
-            task: Task::of(data.targets, data.train),
+            target: data.targets.spec(data.train),
             network,
             optimiser,
             architecture: config.architecture.clone(),
@@ -126,14 +126,16 @@ impl<'a> Learner<'a> {
     }
 
     /// The loss of each row, as in validation.
-    pub fn losses(&self, rows: &[u32]) -> Vec<f32> {
+    pub fn losses(&self, rows: &[u32]) -> Result<Vec<f32>, TrainError> {
         let (network, device) = (self.network.valid(), self.device.clone().inner());
-        losses(&network, &self.data, &self.task, &self.loss, rows, &device)
+        let Data { samples, targets, .. } = self.data;
+        Ok(losses(&network, (samples, targets), (&self.target, &self.loss), rows, &device)?)
     }
 
     /// The outputs of each row, as in validation, row after row.
-    pub fn outputs(&self, rows: &[u32]) -> Vec<f32> {
-        outputs(&self.network.valid(), self.data.rows, rows, &self.device.clone().inner())
+    pub fn outputs(&self, rows: &[u32]) -> Result<Vec<f32>, TrainError> {
+        let device = self.device.clone().inner();
+        Ok(outputs(&self.network.valid(), self.data.samples, rows, &device)?)
     }
 
     /// Whether every parameter is a finite number.
@@ -149,7 +151,7 @@ impl<'a> Learner<'a> {
     /// A network of the same kind, to predict with.
     pub(crate) fn model_of(&self, network: Network) -> Model {
         let (architecture, device) = (self.architecture.clone(), self.device.clone().inner());
-        Model::new(architecture, self.task, self.loss, network, device)
+        Model::new(architecture, self.target, self.loss, network, device)
     }
 
     pub(crate) fn save(&self) -> Saved {

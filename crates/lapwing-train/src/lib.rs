@@ -1,6 +1,6 @@
 //! Training on data from many sources of unknown reliability.
 //!
-//! Data flows one way: [`Rows`], [`Targets`] and sources into the loop ([`Trainer`]), batches into a [`Method`], which
+//! Data flows one way: [`Samples`], [`Targets`] and sources into the loop ([`Trainer`]), batches into a [`Method`], which
 //! teaches a [`Learner`], a [`Model`] out at the end. Nothing here knows of files of data, reports or
 //! command lines.
 
@@ -10,6 +10,7 @@ mod batch;
 mod checkpoint;
 mod config;
 mod device;
+mod digest;
 mod error;
 mod learner;
 mod loss;
@@ -22,7 +23,6 @@ mod parameters;
 mod plan;
 mod random;
 mod resume;
-mod rows;
 mod saved;
 mod schedule;
 mod train;
@@ -35,17 +35,20 @@ pub use checkpoint::{CheckpointDir, CheckpointError};
 pub use config::TrainConfig;
 pub use device::{DeviceError, DeviceName};
 pub use error::TrainError;
+pub use lapwing_sample::{
+    Block, Data, DataError, Exhibit, InputSpec, Matrix, Relabel, SampleError, Samples, Scale,
+    TargetSpec, Targets, Task, Values, View,
+};
 pub use learner::{Learner, Pass};
 pub use loss::{Loss, cross_entropy, huber, squared_error};
 pub use method::{Guards, Method, MethodConfig, MethodError, Seen, Standing};
-pub use model::{Model, ModelError, ModelSpec, Predictions, Task};
+pub use model::{Model, ModelError, ModelSpec, Predictions};
 pub use network::{Architecture, ArchitectureError, MlpConfig};
 pub use observer::{Epoch, Observer, SourceStep, Step};
 pub use optimiser::{OptimiserConfig, Pace};
 pub use parameters::ParameterError;
 pub use plan::{Plan, TableShape, auto_strength, plan, window_steps};
 pub use resume::Resumed;
-pub use rows::{Data, DataError, Matrix, Relabel, Rows, Targets};
 pub use saved::Saved;
 pub use schedule::Schedule;
 pub use train::{Finish, Trainer};

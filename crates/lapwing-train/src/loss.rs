@@ -1,7 +1,10 @@
 //! Losses that keep one number per sample, which is what a method weighs.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use lapwing_sample::{TargetSpec, Targets};
 use serde::{Deserialize, Serialize};
+
+use crate::model::ModelError;
 
 /// Which loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +29,26 @@ pub(crate) enum BatchTargets {
 }
 
 impl BatchTargets {
+    /// The targets of some rows, values in standard deviations. Standardised in double precision: single precision cannot
+    /// tell the seconds of a day apart that lie fifty years after zero.
+    pub(crate) fn of(
+        targets: &Targets,
+        spec: &TargetSpec,
+        rows: &[u32],
+        device: &Device,
+    ) -> Result<Self, ModelError> {
+        match (targets, spec) {
+            (Targets::Classes { labels, .. }, TargetSpec::Classes { .. }) => {
+                Ok(Self::classes(rows.iter().map(|&row| labels[row as usize]), device))
+            }
+            (Targets::Values(values), TargetSpec::Values(scale)) => {
+                let standardised = |&row: &u32| scale.standardised(values[row as usize]) as f32;
+                Ok(Self::values(rows.iter().map(standardised).collect(), device))
+            }
+            _ => Err(ModelError::Targets { found: targets.task(), expected: spec.task() }),
+        }
+    }
+
     pub(crate) fn classes(labels: impl Iterator<Item = u32>, device: &Device) -> Self {
         let labels: Vec<i32> = labels.map(|label| label as i32).collect();
         let shape = [labels.len()];

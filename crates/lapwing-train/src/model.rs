@@ -8,81 +8,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, Tensor, TensorData};
+use lapwing_sample::{DataError, InputSpec, SampleError, Samples, TargetSpec, Targets, Task, View};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::arrays::{Arrays, ArraysError, decode, encode};
+use crate::atomic;
 use crate::device::{DeviceError, DeviceName};
 use crate::loss::{BatchTargets, Loss};
 use crate::network::{Architecture, ArchitectureError, Network};
 use crate::parameters::{ParameterError, host, read, write};
-use crate::rows::{Data, Rows, Targets};
-use crate::{atomic, rows::DataError};
 
 /// Version of [`ModelSpec`].
 const FORMAT: u32 = 1;
 /// Rows per forward pass outside training.
 const BATCH: usize = 1024;
-
-/// What outputs mean.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
-pub enum Task {
-    /// One logit per class.
-    Classification {
-        /// Number of classes.
-        classes: usize,
-    },
-    /// One value, in standard deviations from the mean of the training targets.
-    Regression {
-        /// Mean of the training targets.
-        mean: f64,
-        /// Their standard deviation, or 1 if they are all the same.
-        std: f64,
-    },
-}
-
-impl Task {
-    /// The task of these targets, with mean and standard deviation over the training rows.
-    pub(crate) fn of(targets: &Targets, train: &[u32]) -> Self {
-        match targets {
-            Targets::Classes { classes, .. } => Task::Classification { classes: *classes },
-            Targets::Values(values) => {
-                let rows = train.len().max(1) as f64;
-                let value = |row: &u32| f64::from(values[*row as usize]);
-                let mean = train.iter().map(value).sum::<f64>() / rows;
-                let variance =
-                    train.iter().map(|row| (value(row) - mean).powi(2)).sum::<f64>() / rows;
-                Task::Regression { mean, std: if variance > 0.0 { variance.sqrt() } else { 1.0 } }
-            }
-        }
-    }
-
-    pub(crate) fn outputs(&self) -> usize {
-        match self {
-            Task::Classification { classes } => *classes,
-            Task::Regression { .. } => 1,
-        }
-    }
-
-    /// Targets of some rows as the loss wants them.
-    pub(crate) fn targets(&self, targets: &Targets, rows: &[u32], device: &Device) -> BatchTargets {
-        match (targets, self) {
-            (Targets::Classes { labels, .. }, _) => {
-                BatchTargets::classes(rows.iter().map(|&row| labels[row as usize]), device)
-            }
-            (Targets::Values(values), task) => {
-                let (mean, std) = match *task {
-                    Task::Regression { mean, std } => (mean, std),
-                    Task::Classification { .. } => (0.0, 1.0),
-                };
-                let scaled =
-                    rows.iter().map(|&row| ((f64::from(values[row as usize]) - mean) / std) as f32);
-                BatchTargets::values(scaled.collect(), device)
-            }
-        }
-    }
-}
 
 /// What a model is, beside its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,7 +33,7 @@ pub struct ModelSpec {
     /// What the network is made of.
     pub architecture: Architecture,
     /// What its outputs mean.
-    pub task: Task,
+    pub task: TargetSpec,
     /// The loss it was trained with.
     pub loss: Loss,
     /// BLAKE3 of `model.safetensors`, in hexadecimal; empty before it is saved.
@@ -154,17 +94,31 @@ pub enum ModelError {
     /// A device that is not to be had.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// Rows of the wrong width.
-    #[error("rows have {found} features, the model was trained on {expected}")]
-    Width {
-        /// Features of the rows.
-        found: usize,
-        /// Features of the model.
-        expected: usize,
+    /// Values in units that cannot be.
+    #[error("the mean or the standard deviation of the target is no number that can be used")]
+    Scale,
+    /// Samples of another form.
+    #[error("the samples are {found}, the model was trained on {expected}")]
+    Input {
+        /// What the samples are.
+        found: InputSpec,
+        /// What the model takes.
+        expected: InputSpec,
+    },
+    /// Classes where values are expected, or the other way round.
+    #[error("the targets are for {found}, the model was trained for {expected}")]
+    Targets {
+        /// What the targets are for.
+        found: Task,
+        /// What the model is for.
+        expected: Task,
     },
     /// Targets that do not fit.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// A sample cannot be had.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
 }
 
 /// Predictions for rows, in order.
@@ -178,7 +132,7 @@ pub enum Predictions {
         classes: usize,
     },
     /// A value per row, in the user's units.
-    Values(Vec<f32>),
+    Values(Vec<f64>),
 }
 
 impl Predictions {
@@ -208,7 +162,7 @@ pub struct Model {
 impl Model {
     pub(crate) fn new(
         architecture: Architecture,
-        task: Task,
+        task: TargetSpec,
         loss: Loss,
         network: Network,
         device: Device,
@@ -241,6 +195,9 @@ impl Model {
         if outputs != expected {
             return Err(ModelError::Outputs { outputs, expected });
         }
+        if matches!(spec.task, TargetSpec::Values(scale) if !scale.is_sound()) {
+            return Err(ModelError::Scale);
+        }
         let bytes = std::fs::read(path)
             .map_err(|source| ModelError::File { path: path.to_owned(), source })?;
         let found = blake3::hash(&bytes).to_hex().to_string();
@@ -259,69 +216,71 @@ impl Model {
     }
 
     /// Predicts the given rows.
-    pub fn predict(&self, rows: &dyn Rows, indices: &[u32]) -> Result<Predictions, ModelError> {
-        let mut outputs = self.outputs(rows, indices)?;
+    pub fn predict(&self, samples: &dyn Samples, rows: &[u32]) -> Result<Predictions, ModelError> {
+        let mut outputs = self.outputs(samples, rows)?;
         Ok(match self.spec.task {
-            Task::Classification { classes } => {
+            TargetSpec::Classes { classes } => {
                 if !self.spec.architecture.probabilities() {
-                    outputs.chunks_exact_mut(classes).for_each(soften);
+                    outputs.chunks_exact_mut(classes).for_each(softmax);
                 }
                 Predictions::Classes { probabilities: outputs, classes }
             }
-            Task::Regression { mean, std } => Predictions::Values(
-                outputs.into_iter().map(|v| (f64::from(v) * std + mean) as f32).collect(),
+            TargetSpec::Values(scale) => Predictions::Values(
+                outputs.into_iter().map(|value| scale.restored(f64::from(value))).collect(),
             ),
         })
     }
 
     /// What the network puts out for the given rows, row after row: logits (probabilities where it ends in a softmax), or
     /// values in standard deviations from the mean.
-    pub fn outputs(&self, rows: &dyn Rows, indices: &[u32]) -> Result<Vec<f32>, ModelError> {
-        self.check_width(rows)?;
-        Ok(outputs(&self.network, rows, indices, &self.device))
+    pub fn outputs(&self, samples: &dyn Samples, rows: &[u32]) -> Result<Vec<f32>, ModelError> {
+        self.check_input(samples)?;
+        Ok(outputs(&self.network, samples, rows, &self.device)?)
     }
 
     /// The loss of each given row, in the units of training (values in standard deviations).
     pub fn losses(
         &self,
-        rows: &dyn Rows,
+        samples: &dyn Samples,
         targets: &Targets,
-        indices: &[u32],
+        rows: &[u32],
     ) -> Result<Vec<f32>, ModelError> {
-        self.check_width(rows)?;
-        if let (Targets::Classes { labels, .. }, Task::Classification { classes }) =
+        self.check_input(samples)?;
+        if let Some(&row) = rows.iter().find(|&&row| row as usize >= targets.len()) {
+            return Err(DataError::NoSuchRow { row, rows: targets.len() }.into());
+        }
+        if let (Targets::Classes { labels, .. }, TargetSpec::Classes { classes }) =
             (targets, self.spec.task)
-            && let Some(&row) =
-                indices.iter().find(|&&row| labels[row as usize] as usize >= classes)
+            && let Some(&row) = rows.iter().find(|&&row| labels[row as usize] as usize >= classes)
         {
-            return Err(DataError::Label {
-                row: row as usize,
-                label: labels[row as usize],
-                classes,
-            }
-            .into());
+            let (row, label) = (row as usize, labels[row as usize]);
+            return Err(DataError::Label { row, label, classes }.into());
         }
         let Self { network, device, spec } = self;
-        let data = Data { rows, targets, sources: &[], train: &[], valid: &[], relabel: None };
-        Ok(losses(network, &data, &spec.task, &spec.loss, indices, device))
+        losses(network, (samples, targets), (&spec.task, &spec.loss), rows, device)
     }
 
-    fn check_width(&self, rows: &dyn Rows) -> Result<(), ModelError> {
-        let (found, expected) = (rows.width(), self.spec.architecture.inputs());
-        if found == expected { Ok(()) } else { Err(ModelError::Width { found, expected }) }
+    fn check_input(&self, samples: &dyn Samples) -> Result<(), ModelError> {
+        let (found, expected) = (samples.spec(), self.spec.architecture.input());
+        if found == expected { Ok(()) } else { Err(ModelError::Input { found, expected }) }
     }
 }
 
 /// Rows as a tensor.
-pub(crate) fn features(rows: &dyn Rows, indices: &[u32], device: &Device) -> Tensor<2> {
-    let shape = [indices.len(), rows.width()];
-    let mut values = vec![0.0; shape[0] * shape[1]];
-    rows.gather(indices, &mut values);
-    Tensor::from_data(TensorData::new(values, shape), device)
+pub(crate) fn features(
+    samples: &dyn Samples,
+    rows: &[u32],
+    device: &Device,
+) -> Result<Tensor<2>, SampleError> {
+    let (block, spec) = (samples.gather(rows, View::Plain)?, samples.spec());
+    block.check(spec, rows.len())?;
+    let values =
+        block.into_floats().ok_or(SampleError::Block { rows: rows.len(), spec, found: 0 })?;
+    Ok(Tensor::from_data(TensorData::new(values, [rows.len(), spec.size()]), device))
 }
 
 /// Logits into probabilities.
-fn soften(row: &mut [f32]) {
+fn softmax(row: &mut [f32]) {
     let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     row.iter_mut().for_each(|logit| *logit = libm::expf(*logit - highest));
     let sum: f32 = row.iter().sum();
@@ -331,26 +290,30 @@ fn soften(row: &mut [f32]) {
 /// What the network puts out for each row, without gradients or dropout.
 pub(crate) fn outputs(
     network: &Network,
-    rows: &dyn Rows,
-    indices: &[u32],
+    samples: &dyn Samples,
+    rows: &[u32],
     device: &Device,
-) -> Vec<f32> {
-    let one = |batch: &[u32]| host(network.forward(features(rows, batch, device), None));
-    indices.chunks(BATCH).flat_map(one).collect()
+) -> Result<Vec<f32>, SampleError> {
+    let mut found = Vec::new();
+    for rows in rows.chunks(BATCH) {
+        found.extend(host(network.forward(features(samples, rows, device)?, None)));
+    }
+    Ok(found)
 }
 
 /// The loss of each row, without gradients or dropout.
 pub(crate) fn losses(
     network: &Network,
-    data: &Data<'_>,
-    task: &Task,
-    loss: &Loss,
-    indices: &[u32],
+    (samples, targets): (&dyn Samples, &Targets),
+    (target, loss): (&TargetSpec, &Loss),
+    rows: &[u32],
     device: &Device,
-) -> Vec<f32> {
-    let one = |batch: &[u32]| {
-        let outputs = network.forward(features(data.rows, batch, device), None);
-        host(loss.per_sample(outputs, task.targets(data.targets, batch, device)))
-    };
-    indices.chunks(BATCH).flat_map(one).collect()
+) -> Result<Vec<f32>, ModelError> {
+    let mut found = Vec::new();
+    for rows in rows.chunks(BATCH) {
+        let outputs = network.forward(features(samples, rows, device)?, None);
+        let targets = BatchTargets::of(targets, target, rows, device)?;
+        found.extend(host(loss.per_sample(outputs, targets)));
+    }
+    Ok(found)
 }

@@ -1,10 +1,11 @@
 //! Settings that suit a table nobody has tuned for: pure functions of its shape.
 
+use lapwing_sample::{Data, Targets};
+
 use crate::config::TrainConfig;
 use crate::loss::Loss;
 use crate::network::{Architecture, MlpConfig};
 use crate::optimiser::OptimiserConfig;
-use crate::rows::{Data, Targets};
 use crate::schedule::Schedule;
 
 /// The shape of a table, as far as planning goes.
@@ -125,12 +126,9 @@ impl Plan {
         TrainConfig {
             seed,
             architecture: Architecture::Mlp(MlpConfig {
-                inputs: data.rows.width(),
+                inputs: data.samples.spec().size(),
                 hidden: self.hidden.clone(),
-                outputs: match data.targets {
-                    Targets::Classes { classes, .. } => *classes,
-                    Targets::Values(_) => 1,
-                },
+                outputs: data.targets.outputs(),
                 dropout: self.dropout,
                 clip: Some(3.0),
                 softmax: false,

@@ -37,7 +37,7 @@ impl Trainer<'_> {
             return Ok(Resumed::Fresh);
         };
         let Checkpoint { fingerprint, progress, parts, observer: gathered } = found.checkpoint;
-        let ours = self.fingerprint();
+        let ours = self.fingerprint()?;
         // A cursor behind the last batch would never reach the end of its epoch.
         if fingerprint.run != ours.run || progress.batch >= self.batches() {
             return Err(TrainError::OtherRun);
@@ -69,7 +69,7 @@ impl Trainer<'_> {
             .with("method", self.method.save()?)
             .with("best", Saved { arrays, ..Saved::default() });
         Ok(Checkpoint {
-            fingerprint: self.fingerprint().clone(),
+            fingerprint: self.fingerprint()?.clone(),
             progress: self.progress.clone(),
             parts,
             observer: observer.save(),

@@ -5,12 +5,14 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn::module::Module;
+use lapwing_sample::Data;
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{Batch, feed};
 use crate::checkpoint::{CheckpointDir, Fingerprint};
 use crate::config::TrainConfig;
 use crate::device::DeviceName;
+use crate::digest;
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::method::{Method, MethodConfig, Seen};
@@ -19,7 +21,6 @@ use crate::observer::{Epoch, Observer, SourceStep, Step};
 use crate::optimiser::Pace;
 use crate::parameters::{Parameter, read, write};
 use crate::random::{Purpose, Stream};
-use crate::rows::Data;
 use crate::validation::SourceLosses;
 
 /// How far a run has come; the part of its state that is neither parameters nor method.
@@ -111,23 +112,23 @@ impl<'a> Trainer<'a> {
     /// The batches of this epoch that are still to come, and how many numbers a batch holds.
     fn remaining_batches(&self) -> (Vec<Vec<u32>>, usize) {
         let TrainConfig { seed, batch_size, .. } = self.config;
-        let Data { train, sources, rows, .. } = self.learner.data;
+        let Data { train, sources, samples, .. } = self.learner.data;
         let mut order = train.to_vec();
         Stream::new(seed, Purpose::Order, self.progress.epoch as u64).shuffle(&mut order);
         let mut batches = self.method.batches(&order, batch_size, sources);
         batches.drain(..self.progress.batch.min(batches.len()));
-        (batches, batch_size.min(train.len()).saturating_mul(rows.width()))
+        (batches, batch_size.min(train.len()).saturating_mul(samples.spec().size()))
     }
 
     /// How the batches of this epoch are gathered, by their place among those still to come.
-    fn gather(&self) -> impl Fn(usize, Vec<u32>) -> Batch + Send + use<'a> {
-        let Learner { data, task, ref device, .. } = self.learner;
+    fn gather(&self) -> impl Fn(usize, Vec<u32>) -> Result<Batch, TrainError> + Send + use<'a> {
+        let Learner { data, target, ref device, .. } = self.learner;
         let (schedule, steps, device) = (self.config.schedule, self.steps(), device.clone());
         let Progress { step: first, epoch, .. } = self.progress;
         move |place, rows| {
             let step = first + place as u64;
             let pace = Pace::new(schedule.rate(step, steps));
-            Batch::gather(&data, &task, rows, (step, epoch, pace), &device)
+            Batch::gather(&data, &target, rows, (step, epoch, pace), &device)
         }
     }
 
@@ -165,7 +166,7 @@ impl<'a> Trainer<'a> {
         let (epoch, step) = (self.progress.epoch, self.progress.step);
         self.method.end_epoch(&mut self.learner, epoch)?;
         let (sum, rows, nonfinite) = std::mem::take(&mut self.progress.tally);
-        let (valid, scores) = self.validate();
+        let (valid, scores) = self.validate()?;
         let weight = |source| self.method.standing(source).weight;
         let score = scores.mean(weight);
         let lost = rows == 0 || (!self.learner.data.valid.is_empty() && score.is_infinite());
@@ -205,26 +206,26 @@ impl<'a> Trainer<'a> {
     }
 
     /// Losses of the validation part per source, and what chooses the best epoch: the same, bounded.
-    fn validate(&self) -> (SourceLosses, SourceLosses) {
+    fn validate(&self) -> Result<(SourceLosses, SourceLosses), TrainError> {
         let Data { sources, valid, .. } = self.learner.data;
         let (mut plain, mut bounded) = (SourceLosses::default(), SourceLosses::default());
-        for (&row, loss) in valid.iter().zip(self.learner.losses(valid)) {
+        for (&row, loss) in valid.iter().zip(self.learner.losses(valid)?) {
             plain.add(sources[row as usize], loss);
             bounded.add(sources[row as usize], self.config.loss.bounded(loss));
         }
-        (plain, bounded)
+        Ok((plain, bounded))
     }
 
     /// What data and settings the run is of. Reads all features, so only runs with checkpoints pay for it.
-    pub(crate) fn fingerprint(&self) -> &Fingerprint {
-        self.fingerprint.get_or_init(|| {
-            let data = &self.learner.data;
-            let run = [data.digest().as_bytes(), &self.settings[..]].concat();
-            Fingerprint {
-                run: blake3::hash(&run).to_hex().to_string(),
-                features: data.feature_digest().to_hex().to_string(),
-            }
-        })
+    pub(crate) fn fingerprint(&self) -> Result<&Fingerprint, TrainError> {
+        if let Some(known) = self.fingerprint.get() {
+            return Ok(known);
+        }
+        let data = &self.learner.data;
+        let run = [digest::of_the_rest(data).as_bytes(), &self.settings[..]].concat();
+        let run = blake3::hash(&run).to_hex().to_string();
+        let features = digest::of_samples(data)?.to_hex().to_string();
+        Ok(self.fingerprint.get_or_init(|| Fingerprint { run, features }))
     }
 
     /// Whether there is nothing left to do.

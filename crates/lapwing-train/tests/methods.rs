@@ -10,10 +10,10 @@ use std::time::Duration;
 use lapwing_core::LapConfig;
 use lapwing_train::{
     Architecture, CheckpointDir, Data, DeviceName, Epoch, Guards, Loss, Matrix, MethodConfig,
-    Model, Observer, OptimiserConfig, Predictions, Relabel, Rows, Schedule, Step, Targets,
+    Model, Observer, OptimiserConfig, Predictions, Relabel, Samples, Schedule, Step, Targets,
     TrainConfig, TrainError, Trainer,
 };
-use moons::{Moons, config, moons, network, network_for_values};
+use moons::{Moons, Stretched, TALL, config, moons, network, network_for_values};
 
 fn lap() -> MethodConfig {
     let rule = LapConfig { history_length: 5, depression_strength: 8.0, ..LapConfig::default() };
@@ -293,33 +293,10 @@ fn stopped_and_resumed_every_method_ends_in_the_same_bytes() {
     }
 }
 
-/// Moons as tall rows, so that batches are gathered on another thread.
-struct Tall<'a>(&'a Matrix);
-
-const TALL: usize = 1_200;
-
-impl Rows for Tall<'_> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-    fn width(&self) -> usize {
-        TALL
-    }
-    fn gather(&self, rows: &[u32], out: &mut [f32]) {
-        let mut pair = [0.0; 2];
-        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(TALL)) {
-            self.0.gather(&[row], &mut pair);
-            for (i, out) in out.iter_mut().enumerate() {
-                *out = pair[i % 2] * (i as f32 * 0.37).sin();
-            }
-        }
-    }
-}
-
 #[test]
 fn every_method_gives_the_same_bytes_with_one_or_two_threads() {
     let data = moons(100, &[0.0, 0.1, 1.0], 7);
-    let rows = Tall(&data.rows);
+    let rows = Stretched::tall(&data.rows);
     let Architecture::Mlp(mlp) = network(&[64], 0.1) else { panic!("mlp") };
     let mlp = lapwing_train::MlpConfig { inputs: TALL, ..mlp };
     let settings = TrainConfig {
@@ -332,7 +309,7 @@ fn every_method_gives_the_same_bytes_with_one_or_two_threads() {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let data = Data { rows: &rows, ..data.data() };
+                let data = Data { samples: &rows, ..data.data() };
                 let mut run = trainer(data, settings.clone(), &method);
                 run.run(&mut (), None).unwrap();
                 bytes(&run.model().unwrap())
@@ -347,15 +324,51 @@ fn every_method_gives_the_same_bytes_with_one_or_two_threads() {
 #[test]
 fn a_run_that_breaks_off_while_the_next_batch_is_gathered_ends() {
     let data = moons(100, &[0.0], 7);
-    let rows = Tall(&data.rows);
+    let rows = Stretched::tall(&data.rows);
     let Architecture::Mlp(mlp) = network(&[8], 0.0) else { panic!("mlp") };
     let mlp = lapwing_train::MlpConfig { inputs: TALL, ..mlp };
     let settings =
         TrainConfig { architecture: Architecture::Mlp(mlp), batch_size: 30, ..config(3) };
-    let mut run = trainer(Data { rows: &rows, ..data.data() }, settings, &MethodConfig::Standard);
+    let mut run =
+        trainer(Data { samples: &rows, ..data.data() }, settings, &MethodConfig::Standard);
     let mut diary = Diary { stop: Some(0), ..Diary::default() };
     assert_eq!(run.run(&mut diary, None).unwrap(), lapwing_train::Finish::Interrupted);
     assert_eq!(diary.text.lines().count(), 1);
+}
+
+#[test]
+fn a_sample_that_cannot_be_read_ends_the_run_with_its_row() {
+    let data = moons(100, &[0.0, 0.1], 7);
+    let Architecture::Mlp(mlp) = network(&[8], 0.0) else { panic!("mlp") };
+    let mlp = lapwing_train::MlpConfig { inputs: TALL, ..mlp };
+    // Gathered where it is trained on, and on another thread; a row that trains, and one that validates.
+    for (batch_size, lost) in [(8, 77), (30, 77), (8, 75), (30, 75)] {
+        let rows = Stretched { lost: Some(lost), ..Stretched::tall(&data.rows) };
+        let architecture = Architecture::Mlp(mlp.clone());
+        let settings = TrainConfig { architecture, batch_size, ..config(3) };
+        for (name, method) in methods() {
+            let data = Data { samples: &rows, ..data.data() };
+            let mut run = trainer(data, settings.clone(), &method);
+            let error = run.run(&mut (), None).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(&format!("row {lost} ")), "{name}: {text}");
+            assert!(text.contains("the file has vanished"), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
+fn noise_of_batches_is_part_of_what_a_checkpoint_is_of() {
+    let data = moons(60, &[0.0, 1.0], 7);
+    let noisy = Data { relabel: Some(&Flip), ..data.data() };
+    let place = tempfile::tempdir().unwrap();
+    let dir = CheckpointDir::new(place.path());
+    let mut diary = Diary { stop: Some(3), ..Diary::default() };
+    trainer(noisy, config(3), &lap()).run(&mut diary, Some((&dir, Duration::MAX))).unwrap();
+    let mut clean = trainer(data.data(), config(3), &lap());
+    let error = clean.resume(&dir, &mut Diary::default()).unwrap_err();
+    assert!(matches!(error, TrainError::OtherRun), "{error}");
+    trainer(noisy, config(3), &lap()).resume(&dir, &mut Diary::default()).unwrap();
 }
 
 #[test]
@@ -365,12 +378,10 @@ fn other_features_are_refused_with_a_reason() {
     let dir = CheckpointDir::new(dir.path());
     let mut diary = Diary { stop: Some(3), ..Diary::default() };
     trainer(data.data(), config(3), &lap()).run(&mut diary, Some((&dir, Duration::MAX))).unwrap();
-    let all: Vec<u32> = (0..data.rows.len() as u32).collect();
-    let mut values = vec![0.0; 2 * data.rows.len()];
-    data.rows.gather(&all, &mut values);
+    let mut values = data.rows.values().to_vec();
     values[7] += 1e-6;
     let other = Matrix::new(values, 2).unwrap();
-    let mut run = trainer(Data { rows: &other, ..data.data() }, config(3), &lap());
+    let mut run = trainer(Data { samples: &other, ..data.data() }, config(3), &lap());
     let error = run.resume(&dir, &mut Diary::default()).unwrap_err();
     assert!(matches!(error, TrainError::OtherFeatures), "{error}");
     assert!(error.to_string().contains("features"), "{error}");
@@ -380,10 +391,8 @@ fn other_features_are_refused_with_a_reason() {
 fn values_can_be_learnt_by_every_method_that_does_not_need_classes() {
     let data = moons(100, &[0.0, 0.0], 5);
     let all: Vec<u32> = (0..data.rows.len() as u32).collect();
-    let mut features = vec![0.0; data.rows.len() * 2];
-    data.rows.gather(&all, &mut features);
-    let value = |row: &[f32]| 30.0 * row[0] - 10.0 * row[1];
-    let targets = Targets::Values(features.chunks_exact(2).map(value).collect());
+    let value = |row: &[f32]| 30.0 * f64::from(row[0]) - 10.0 * f64::from(row[1]);
+    let targets = Targets::Values(data.rows.values().chunks_exact(2).map(value).collect());
     let settings = TrainConfig {
         architecture: network_for_values(0.0),
         loss: Loss::SquaredError,
@@ -393,6 +402,7 @@ fn values_can_be_learnt_by_every_method_that_does_not_need_classes() {
     };
     for (name, method) in methods() {
         let data = Data { targets: &targets, ..data.data() };
+        let samples = data.samples;
         let made = Trainer::new(settings.clone(), &method, data, DeviceName::Cpu);
         if matches!(name, "label smoothing" | "idpa") {
             let error = made.err().unwrap().to_string();
@@ -401,25 +411,9 @@ fn values_can_be_learnt_by_every_method_that_does_not_need_classes() {
         }
         let mut run = made.unwrap();
         run.run(&mut (), None).unwrap();
-        let losses = run.model().unwrap().losses(&Borrowed(&features), &targets, &all).unwrap();
+        let losses = run.model().unwrap().losses(samples, &targets, &all).unwrap();
         let mean = losses.iter().sum::<f32>() / losses.len() as f32;
         assert!(mean < 0.1, "{name}: {mean} of a variance of 1");
-    }
-}
-
-struct Borrowed<'a>(&'a [f32]);
-
-impl Rows for Borrowed<'_> {
-    fn len(&self) -> usize {
-        self.0.len() / 2
-    }
-    fn width(&self) -> usize {
-        2
-    }
-    fn gather(&self, rows: &[u32], out: &mut [f32]) {
-        for (&row, out) in rows.iter().zip(out.chunks_exact_mut(2)) {
-            out.copy_from_slice(&self.0[2 * row as usize..2 * row as usize + 2]);
-        }
     }
 }
 
@@ -431,6 +425,9 @@ impl Relabel for Flip {
         if step % 2 == 1 {
             labels.iter_mut().for_each(|label| *label = 1 - *label);
         }
+    }
+    fn identity(&self) -> Vec<u8> {
+        b"flip".to_vec()
     }
 }
 
@@ -465,25 +462,7 @@ fn labels_of_a_step_are_those_of_the_noise_and_validation_is_clean() {
 #[test]
 fn a_network_for_images_trains_stops_and_goes_on_with_its_running_statistics() {
     let data = moons(8, &[0.0, 0.0], 5);
-    struct Pictures<'a>(&'a Matrix);
-    impl Rows for Pictures<'_> {
-        fn len(&self) -> usize {
-            self.0.len()
-        }
-        fn width(&self) -> usize {
-            3072
-        }
-        fn gather(&self, rows: &[u32], out: &mut [f32]) {
-            let mut pair = [0.0; 2];
-            for (&row, out) in rows.iter().zip(out.chunks_exact_mut(3072)) {
-                self.0.gather(&[row], &mut pair);
-                for (i, out) in out.iter_mut().enumerate() {
-                    *out = 0.5 + 0.3 * (pair[i % 2] * (i as f32 * 0.01)).sin();
-                }
-            }
-        }
-    }
-    let rows = Pictures(&data.rows);
+    let rows = Stretched::pictures(&data.rows);
     let settings = TrainConfig {
         architecture: Architecture::ResNet20 { outputs: 2 },
         optimiser: OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 1e-4 },
@@ -493,7 +472,7 @@ fn a_network_for_images_trains_stops_and_goes_on_with_its_running_statistics() {
         ..config(3)
     };
     for method in [lap(), arfl(1.0)] {
-        let new = || trainer(Data { rows: &rows, ..data.data() }, settings.clone(), &method);
+        let new = || trainer(Data { samples: &rows, ..data.data() }, settings.clone(), &method);
         let mut whole = new();
         whole.run(&mut (), None).unwrap();
         let expected = bytes(&whole.model().unwrap());

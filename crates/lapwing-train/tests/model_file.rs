@@ -5,8 +5,8 @@
 mod moons;
 
 use lapwing_train::{
-    Architecture, DeviceName, MethodConfig, MlpConfig, Model, ModelError, ModelSpec, Targets, Task,
-    Trainer,
+    Architecture, DataError, DeviceName, InputSpec, MethodConfig, MlpConfig, Model, ModelError,
+    ModelSpec, SampleError, Scale, TargetSpec, Targets, Task, Trainer,
 };
 use moons::{config, moons};
 
@@ -90,13 +90,56 @@ fn descriptions_that_do_not_fit_are_refused() {
     let other = ModelSpec { format: 2, ..spec.clone() };
     assert!(matches!(Model::load(&path, other, DeviceName::Cpu), Err(ModelError::Format(2))));
     assert!(serde_json::from_str::<ModelSpec>("{\"format\": 1}").is_err());
-    assert!(matches!(spec.task, Task::Classification { classes: 2 }));
+    assert_eq!(spec.task, TargetSpec::Classes { classes: 2 });
 
     let wide = lapwing_train::Matrix::new(vec![0.0; 6], 3).unwrap();
-    assert!(matches!(model.predict(&wide, &[0]), Err(ModelError::Width { found: 3, expected: 2 })));
+    assert!(matches!(
+        model.predict(&wide, &[0]),
+        Err(ModelError::Input { found: InputSpec::Vector { width: 3 }, .. })
+    ));
     let unseen = Targets::Classes { labels: vec![0, 5], classes: 6 };
     let narrow = lapwing_train::Matrix::new(vec![0.0; 4], 2).unwrap();
     assert!(matches!(model.losses(&narrow, &unseen, &[0, 1]), Err(ModelError::Data(_))));
+    for std in [0.0, -1.0, f64::INFINITY] {
+        let mlp = MlpConfig {
+            inputs: 2,
+            hidden: vec![16, 16],
+            outputs: 1,
+            dropout: 0.0,
+            clip: None,
+            softmax: false,
+        };
+        let task = TargetSpec::Values(Scale { mean: 0.0, std });
+        let spec = ModelSpec { architecture: Architecture::Mlp(mlp), task, ..spec.clone() };
+        assert!(matches!(Model::load(&path, spec, DeviceName::Cpu), Err(ModelError::Scale)));
+    }
+}
+
+#[test]
+fn rows_that_do_not_exist_and_targets_of_the_other_kind_are_errors() {
+    let (_dir, _, _, model) = saved();
+    let two = lapwing_train::Matrix::new(vec![0.0; 4], 2).unwrap();
+    let classes = |rows: usize| Targets::Classes { labels: vec![0; rows], classes: 2 };
+    assert!(matches!(
+        model.predict(&two, &[0, 2]),
+        Err(ModelError::Sample(SampleError::NoSuchRow { row: 2, rows: 2 }))
+    ));
+    assert!(matches!(
+        model.outputs(&two, &[2]),
+        Err(ModelError::Sample(SampleError::NoSuchRow { row: 2, rows: 2 }))
+    ));
+    assert!(matches!(
+        model.losses(&two, &classes(3), &[2]),
+        Err(ModelError::Sample(SampleError::NoSuchRow { row: 2, rows: 2 }))
+    ));
+    assert!(matches!(
+        model.losses(&two, &classes(1), &[1]),
+        Err(ModelError::Data(DataError::NoSuchRow { row: 1, rows: 1 }))
+    ));
+    assert!(matches!(
+        model.losses(&two, &Targets::Values(vec![0.0; 2]), &[0]),
+        Err(ModelError::Targets { found: Task::Regression, expected: Task::Classification })
+    ));
 }
 
 #[test]

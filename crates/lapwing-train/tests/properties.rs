@@ -7,7 +7,7 @@ mod moons;
 use lapwing_core::LapConfig;
 use lapwing_train::{
     Data, DeviceName, Epoch, Guards, Loss, Matrix, MethodConfig, Model, Observer, OptimiserConfig,
-    Predictions, Rows, Schedule, Targets, TrainConfig, TrainError, Trainer,
+    Predictions, Samples, Schedule, Targets, TrainConfig, TrainError, Trainer,
 };
 use moons::{Moons, config, moons, network, network_for_values};
 
@@ -21,7 +21,15 @@ fn predictions(model: &Model, rows: &Matrix) -> Vec<f32> {
     let all: Vec<u32> = (0..rows.len() as u32).collect();
     match model.predict(rows, &all).unwrap() {
         Predictions::Classes { probabilities, .. } => probabilities,
+        Predictions::Values(_) => panic!("classes"),
+    }
+}
+
+fn predicted_values(model: &Model, rows: &Matrix) -> Vec<f64> {
+    let all: Vec<u32> = (0..rows.len() as u32).collect();
+    match model.predict(rows, &all).unwrap() {
         Predictions::Values(values) => values,
+        Predictions::Classes { .. } => panic!("values"),
     }
 }
 
@@ -113,9 +121,7 @@ fn the_same_seed_gives_the_same_bytes_with_any_number_of_threads_and_another_see
 /// Moons in which some rows have a feature that is not a number, or is enormous.
 fn poisoned() -> (Moons, Matrix) {
     let data = moons(60, &[0.0, 0.0, 1.0], 5);
-    let all: Vec<u32> = (0..data.rows.len() as u32).collect();
-    let mut values = vec![0.0; data.rows.len() * 2];
-    data.rows.gather(&all, &mut values);
+    let mut values = data.rows.values().to_vec();
     for (row, bad) in [(3, f32::NAN), (70, f32::INFINITY), (71, f32::NEG_INFINITY), (131, 3e38)] {
         values[2 * row] = bad;
     }
@@ -136,9 +142,13 @@ fn rows_whose_loss_is_not_finite_are_counted_and_poison_nothing() {
     let (data, rows) = poisoned();
     let lap = MethodConfig::Lap { rule: LapConfig::default(), guards: Guards::default() };
     for method in [MethodConfig::Standard, lap] {
-        let mut trainer =
-            Trainer::new(config(0), &method, Data { rows: &rows, ..data.data() }, DeviceName::Cpu)
-                .unwrap();
+        let mut trainer = Trainer::new(
+            config(0),
+            &method,
+            Data { samples: &rows, ..data.data() },
+            DeviceName::Cpu,
+        )
+        .unwrap();
         let mut count = Count::default();
         trainer.run(&mut count, None).unwrap();
         // Rows 3, 71 and 131 train (those divisible by five validate), in each of six epochs; 3e38 may still be finite.
@@ -154,7 +164,7 @@ fn rows_whose_loss_is_not_finite_are_counted_and_poison_nothing() {
 fn parameters_that_become_infinite_are_a_clear_error() {
     let data = moons(60, &[0.0], 5);
     let Targets::Classes { labels, .. } = &data.targets else { unreachable!() };
-    let targets = Targets::Values(labels.iter().map(|&label| label as f32).collect());
+    let targets = Targets::Values(labels.iter().map(|&label| f64::from(label)).collect());
     let settings = TrainConfig {
         architecture: network_for_values(0.1),
         loss: Loss::SquaredError,
@@ -205,22 +215,50 @@ fn settings_out_of_range_are_refused_by_name() {
 fn regression_predicts_in_the_units_of_the_target() {
     let data = moons(200, &[0.0], 5);
     let all: Vec<u32> = (0..data.rows.len() as u32).collect();
-    let mut features = vec![0.0; data.rows.len() * 2];
-    data.rows.gather(&all, &mut features);
-    let values: Vec<f32> =
-        features.chunks_exact(2).map(|row| 5_000.0 + 300.0 * row[0] - 100.0 * row[1]).collect();
+    let value = |row: &[f32]| 5_000.0 + 300.0 * f64::from(row[0]) - 100.0 * f64::from(row[1]);
+    let values: Vec<f64> = data.rows.values().chunks_exact(2).map(value).collect();
     let targets = Targets::Values(values.clone());
     for loss in [Loss::SquaredError, Loss::Huber { delta: 1.0 }] {
         let architecture = network_for_values(0.0);
         let settings = TrainConfig { architecture, loss, epochs: 40, patience: 40, ..config(0) };
         let model =
             train(Data { targets: &targets, ..data.data() }, settings, &MethodConfig::Standard);
-        let found = predictions(&model, &data.rows);
-        let error = found.iter().zip(&values).map(|(a, b)| (a - b).abs()).sum::<f32>()
-            / values.len() as f32;
+        let found = predicted_values(&model, &data.rows);
+        let error = found.iter().zip(&values).map(|(a, b)| (a - b).abs()).sum::<f64>()
+            / values.len() as f64;
         assert!(error < 20.0, "mean error {error} of a standard deviation of about 250");
         let losses = model.losses(&data.rows, &targets, &all).unwrap();
         assert!(losses.iter().all(|loss| *loss < 0.5), "losses are in standard deviations");
+    }
+}
+
+/// Seconds since 1970, or cents of a large sum: single precision would round them all to a few steps.
+#[test]
+fn values_far_from_zero_are_learnt_as_well_as_near_it() {
+    let data = moons(200, &[0.0], 5);
+    let near: Vec<f64> = data
+        .rows
+        .values()
+        .chunks_exact(2)
+        .map(|row| 30.0 * f64::from(row[0]) - 10.0 * f64::from(row[1]))
+        .collect();
+    let settings = TrainConfig {
+        architecture: network_for_values(0.0),
+        loss: Loss::SquaredError,
+        epochs: 20,
+        patience: 20,
+        ..config(0)
+    };
+    let errors = [0.0, 5e7, 1.7e9, 1.7e12].map(|offset| {
+        let targets = Targets::Values(near.iter().map(|value| value + offset).collect());
+        let data_at = Data { targets: &targets, ..data.data() };
+        let model = train(data_at, settings.clone(), &MethodConfig::Standard);
+        let found = predicted_values(&model, &data.rows);
+        let squares = found.iter().zip(&near).map(|(a, b)| (a - offset - b).powi(2));
+        squares.sum::<f64>() / near.len() as f64
+    });
+    for error in errors {
+        assert!((error / errors[0] - 1.0).abs() < 0.01, "mean squared errors {errors:?}");
     }
 }
 

@@ -171,13 +171,13 @@ impl Method for Arfl {
         self.change(None, learner)?;
         learner.network = write(learner.network.clone(), &self.round.sum)?;
         self.round = Round::default();
-        let judge = |client: &Client| {
-            let losses = learner.losses(&client.rows);
+        let judge = |client: &Client| -> Result<(usize, f64), TrainError> {
+            let losses = learner.losses(&client.rows)?;
             let sum: f64 = losses.iter().map(|&loss| f64::from(loss)).sum();
             let mean = sum / losses.len() as f64;
-            (losses.len(), if mean.is_nan() { f64::INFINITY } else { mean })
+            Ok((losses.len(), if mean.is_nan() { f64::INFINITY } else { mean }))
         };
-        let judged: Vec<(usize, f64)> = self.clients.values().map(judge).collect();
+        let judged = self.clients.values().map(judge).collect::<Result<Vec<_>, _>>()?;
         let slacks = slacks(&judged, self.tolerance);
         // Nobody below the limit: no finite loss at all, which the loop reports.
         if slacks.iter().any(|slack| *slack > 0.0) {

@@ -7,13 +7,13 @@
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Tensor, TensorData};
+use lapwing_sample::Task;
 
 use super::{Method, MethodError, Seen};
 use crate::batch::Batch;
 use crate::config::TrainConfig;
 use crate::error::TrainError;
 use crate::learner::Learner;
-use crate::model::Task;
 use crate::parameters::{Parameter, find, host};
 use crate::saved::Saved;
 
@@ -38,7 +38,7 @@ impl Idpa {
         config: &TrainConfig,
         learner: &Learner<'_>,
     ) -> Result<Self, MethodError> {
-        if !matches!(learner.task, Task::Classification { .. }) {
+        if learner.target.task() != Task::Classification {
             return Err(MethodError::NeedsClasses("IDPA"));
         }
         if !((0.0..=1.0).contains(&first) && rate >= 0.0 && rate.is_finite()) {
@@ -46,7 +46,7 @@ impl Idpa {
                 "IDPA begins with a probability from 0 to 1 and moves it at a rate from 0",
             ));
         }
-        let rows = learner.data.rows.len();
+        let rows = learner.data.samples.len();
         Ok(Self {
             rate,
             epochs: config.epochs,
@@ -118,8 +118,8 @@ impl Method for Idpa {
             let data = learner.data;
             for (place, rows) in data.train.chunks(self.batch_size).enumerate() {
                 // Noise of a batch is drawn by its step: this one is of no step.
-                let labels = data.labels(u64::MAX - place as u64, rows);
-                let outputs = learner.outputs(rows);
+                let labels = data.labels(u64::MAX - place as u64, rows)?;
+                let outputs = learner.outputs(rows)?;
                 let classes = outputs.len() / rows.len();
                 for ((&row, label), outputs) in
                     rows.iter().zip(labels).zip(outputs.chunks_exact(classes))

@@ -1,12 +1,12 @@
 //! Label smoothing: part of every label goes to all classes alike, so that no row can ask for certainty.
 
 use burn::tensor::activation::log_softmax;
+use lapwing_sample::Task;
 
 use super::{Method, MethodError, Seen};
 use crate::batch::Batch;
 use crate::error::TrainError;
 use crate::learner::Learner;
-use crate::model::Task;
 
 #[derive(Debug)]
 pub(crate) struct LabelSmoothing {
@@ -14,8 +14,8 @@ pub(crate) struct LabelSmoothing {
 }
 
 impl LabelSmoothing {
-    pub(crate) fn new(rate: f64, task: &Task) -> Result<Self, MethodError> {
-        if !matches!(task, Task::Classification { .. }) {
+    pub(crate) fn new(rate: f64, task: Task) -> Result<Self, MethodError> {
+        if task != Task::Classification {
             return Err(MethodError::NeedsClasses("label smoothing"));
         }
         if !(0.0..=1.0).contains(&rate) {

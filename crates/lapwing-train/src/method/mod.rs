@@ -204,7 +204,7 @@ impl MethodConfig {
                 Box::new(lap::GuardedLap::new(*rule, guards.clone())?)
             }
             MethodConfig::LabelSmoothing { rate } => {
-                Box::new(label_smoothing::LabelSmoothing::new(*rate, &learner.task)?)
+                Box::new(label_smoothing::LabelSmoothing::new(*rate, learner.target.task())?)
             }
             MethodConfig::CoTeaching { forget_rate, ramp_epochs, decay_from, divide_twice } => {
                 let second = Learner::new(config, learner.data, 1, &learner.device)?;

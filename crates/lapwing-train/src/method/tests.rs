@@ -1,6 +1,7 @@
 //! One or two steps of every method beside the same steps in PyTorch (double precision).
 
 use burn::tensor::Device;
+use lapwing_sample::{Data, Matrix, Targets};
 
 use super::arfl::Arfl;
 use super::cdr::Cdr;
@@ -14,7 +15,6 @@ use crate::loss::Loss;
 use crate::network::{Architecture, MlpConfig};
 use crate::optimiser::{OptimiserConfig, Pace};
 use crate::parameters::{read, write};
-use crate::rows::{Data, Matrix, Targets};
 use crate::schedule::Schedule;
 
 // The numbers below were printed by:
@@ -105,7 +105,7 @@ impl Six {
 
     fn data(&self) -> Data<'_> {
         let Self { rows, targets, sources } = self;
-        Data { rows, targets, sources, train: &ALL, valid: &[], relabel: None }
+        Data { samples: rows, targets, sources, train: &ALL, valid: &[], relabel: None }
     }
 
     /// A network with the script's parameters.
@@ -145,7 +145,7 @@ fn config() -> TrainConfig {
 
 fn batch(learner: &Learner<'_>, rows: &[u32], epoch: usize) -> Batch {
     let when = (epoch as u64, epoch, Pace::new(0.3));
-    Batch::gather(&learner.data, &learner.task, rows.to_vec(), when, &learner.device)
+    Batch::gather(&learner.data, &learner.target, rows.to_vec(), when, &learner.device).unwrap()
 }
 
 fn steps(method: &mut dyn Method, learner: &mut Learner<'_>, epochs: usize) -> Vec<Seen> {
@@ -205,7 +205,7 @@ fn lap_multiplies_losses_by_weights_and_takes_the_mean_over_all_rows() {
 fn label_smoothing() {
     let six = Six::new();
     let mut learner = six.learner(0, 0.0);
-    let mut method = LabelSmoothing::new(0.1, &learner.task).unwrap();
+    let mut method = LabelSmoothing::new(0.1, learner.target.task()).unwrap();
     steps(&mut method, &mut learner, 2);
     assert_close(
         &learner,

@@ -10,6 +10,7 @@ mod tests;
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
+use lapwing_sample::InputSpec;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -70,12 +71,16 @@ pub enum ArchitectureError {
 }
 
 impl Architecture {
-    /// Numbers per row.
-    pub fn inputs(&self) -> usize {
+    /// What it takes.
+    pub fn input(&self) -> InputSpec {
         match self {
-            Architecture::Mlp(config) => config.inputs,
-            Architecture::Conv3Net { .. } | Architecture::ResNet20 { .. } => 32 * 32 * 3,
-            Architecture::DifficultCnn { .. } => 28 * 28,
+            Architecture::Mlp(config) => InputSpec::Vector { width: config.inputs },
+            Architecture::Conv3Net { .. } | Architecture::ResNet20 { .. } => {
+                InputSpec::Image { height: 32, width: 32, channels: 3 }
+            }
+            Architecture::DifficultCnn { .. } => {
+                InputSpec::Image { height: 28, width: 28, channels: 1 }
+            }
         }
     }
 

@@ -3,7 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use lapwing_train::{
-    Architecture, Data, Loss, Matrix, MlpConfig, OptimiserConfig, Schedule, Targets, TrainConfig,
+    Architecture, Block, Data, Exhibit, InputSpec, Loss, Matrix, MlpConfig, OptimiserConfig,
+    SampleError, Samples, Schedule, Targets, TrainConfig, View,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -57,13 +58,64 @@ pub(crate) fn moons(per_source: usize, flipped: &[f32], seed: u64) -> Moons {
 impl Moons {
     pub(crate) fn data(&self) -> Data<'_> {
         Data {
-            rows: &self.rows,
+            samples: &self.rows,
             targets: &self.targets,
             sources: &self.sources,
             train: &self.train,
             valid: &self.valid,
             relabel: None,
         }
+    }
+}
+
+/// Samples of another form that are made of the moons, number by number.
+pub(crate) struct Stretched<'a> {
+    pub(crate) rows: &'a Matrix,
+    pub(crate) spec: InputSpec,
+    pub(crate) number: fn(&[f32], usize) -> f32,
+    /// A row that cannot be read.
+    pub(crate) lost: Option<u32>,
+}
+
+/// Numbers of a tall row, so many that batches are gathered on another thread.
+pub(crate) const TALL: usize = 1_200;
+
+impl<'a> Stretched<'a> {
+    pub(crate) fn tall(rows: &'a Matrix) -> Self {
+        let number = |pair: &[f32], i: usize| pair[i % 2] * (i as f32 * 0.37).sin();
+        Self { rows, spec: InputSpec::Vector { width: TALL }, number, lost: None }
+    }
+
+    pub(crate) fn pictures(rows: &'a Matrix) -> Self {
+        let number = |pair: &[f32], i: usize| 0.5 + 0.3 * (pair[i % 2] * (i as f32 * 0.01)).sin();
+        let spec = InputSpec::Image { height: 32, width: 32, channels: 3 };
+        Self { rows, spec, number, lost: None }
+    }
+}
+
+impl Samples for Stretched<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+    fn spec(&self) -> InputSpec {
+        self.spec
+    }
+    fn gather(&self, rows: &[u32], _: View) -> Result<Block, SampleError> {
+        let mut values = Vec::new();
+        for &row in rows {
+            if self.lost == Some(row) {
+                return Err(SampleError::Unreadable {
+                    row,
+                    reason: "the file has vanished".into(),
+                });
+            }
+            let pair = self.rows.row(row);
+            values.extend((0..self.spec.size()).map(|i| (self.number)(pair, i)));
+        }
+        Ok(Block::of(values))
+    }
+    fn exhibit(&self, row: u32) -> Result<Exhibit, SampleError> {
+        self.rows.exhibit(row)
     }
 }
 
