@@ -6,6 +6,7 @@ that training uses everybody early and only the reliable sources late, when netw
 ===================================  ===================================================================
 `LossAdaptedPlasticity`              a PyTorch module: losses and sources in, weighted losses out
 `Lap`, `lapwing.numpy.weigh`         the same for NumPy, JAX and anything else that turns into an array
+`NoiseRate`                          a noise rate per source: probabilities, labels and sources in, weights out
 `LapClassifier`, `LapRegressor`      scikit-learn estimators with ``fit(X, y, sources=...)``
 `replay`                             the rule over a log of losses from any training run
 `plot`, `report`                     a picture or an HTML page of what the rule found
@@ -20,6 +21,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from lapwing._lapwing import Table, __version__
+from lapwing._noise import NoiseRate
 from lapwing._plot import plot
 from lapwing._replay import Replay, replay
 from lapwing._report import report
@@ -34,6 +36,7 @@ __all__ = [
     "LapClassifier",
     "LapRegressor",
     "LossAdaptedPlasticity",
+    "NoiseRate",
     "Replay",
     "Table",
     "__version__",

@@ -5,6 +5,7 @@
 
 mod batch;
 mod name;
+mod noise;
 mod replay;
 mod report;
 mod rule;
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 mod _lapwing {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::noise::{_restore_noise, Noise};
     #[pymodule_export]
     use crate::replay::{replay_arrays, replay_file, replay_stream};
     #[pymodule_export]
