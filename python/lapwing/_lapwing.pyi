@@ -113,12 +113,14 @@ class Trained:
     @property
     def epochs(self) -> Table: ...
     @property
+    def findings(self) -> str: ...
+    @property
     def depression_strength(self) -> float: ...
 
 def train_network(
     rows: npt.NDArray[np.float32],
     targets: npt.NDArray[Any],
-    classes: int,
+    labels: list[str],
     sources: npt.NDArray[np.uint32],
     names: list[str],
     train: npt.NDArray[np.uint32],

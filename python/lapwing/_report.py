@@ -54,12 +54,18 @@ def report(result: Any, path: str | os.PathLike[str] | None = None, *, title: st
     rows = [_row({name: values[at] for name, values in table.items()}) for at in range(len(sources))]
     order = sorted(range(len(rows)), key=lambda at: (rows[at]["weight"], rows[at]["source"]))
     shown = [rows[at]["source"] for at in order[:_MOST_LINES]]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for finding in getattr(result, "findings_", []):
+        found.setdefault(finding["source"], []).append(finding)
+    for row in rows:
+        row["findings"] = found.get(row["source"], [])
     page = render_report(
         json.dumps(
             {
                 "summary": _summary(title, sources, steps, facts),
                 "warnings": _warnings(rows, facts),
                 "sources": rows,
+                "evidence": [{"source": row["source"]} for row in rows if row["findings"]],
                 "trajectories": [] if steps is None else _trajectories(steps, shown),
                 "epochs": _epochs(getattr(result, "epochs_", None)),
                 "configuration": [{"key": name, "value": str(value)} for name, value in facts.items()],
@@ -94,7 +100,7 @@ def _summary(title: str, sources: Table, steps: Table | None, facts: dict[str, A
 def _warnings(rows: list[dict[str, Any]], facts: dict[str, Any]) -> list[dict[str, str]]:
     if len(rows) == 1:
         text = "All rows come from one source. Reliability is judged by comparing sources, so nothing could be judged."
-    elif rows and all(row["share_above"] is None for row in rows):
+    elif rows and all(row["judged"] == 0 for row in rows):
         history = facts["history_length"]
         text = f"Nobody was judged: that takes two sources with {history} batches each. A shorter history may help."
     else:
@@ -103,13 +109,8 @@ def _warnings(rows: list[dict[str, Any]], facts: dict[str, Any]) -> list[dict[st
 
 
 def _row(source: dict[str, Any]) -> dict[str, Any]:
-    judged, above = source.pop("judged"), source.pop("above")
     departure = source["first_departure_step"]
-    return {
-        **source,
-        "share_above": above / judged if judged else None,
-        "first_departure_step": None if departure is None or departure < 0 else int(departure),
-    }
+    return {**source, "first_departure_step": None if departure is None else int(departure)}
 
 
 def _epochs(epochs: Table | None) -> list[dict[str, Any]]:

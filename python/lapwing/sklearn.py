@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,6 +64,9 @@ _PARAMETERS = """
         Loss, unreliability and weight per step and source, thinned where there are many.
     epochs_ : Table
         Losses per epoch.
+    findings_ : list of dict
+        What is wrong with sources: ``source``, ``fault`` with its numbers, ``strength`` in [0, 1], ``rows`` of ``X`` that
+        show it (from 0), and the ``sentence``.
     n_iter_ : int
         Epochs made.
     n_features_in_, feature_names_in_
@@ -102,7 +106,7 @@ class _LapEstimator(BaseEstimator):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def _train(self, X: npt.NDArray[Any], targets: npt.NDArray[Any], classes: int, sources: Any) -> None:
+    def _train(self, X: npt.NDArray[Any], targets: npt.NDArray[Any], labels: list[str], sources: Any) -> None:
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(f"validation_fraction is {self.validation_fraction}, but must be in [0, 1)")
         names, codes = _sources(sources, len(X))
@@ -118,7 +122,7 @@ class _LapEstimator(BaseEstimator):
         trained = _lapwing.train_network(
             self._rows(X),
             targets,
-            classes,
+            labels,
             codes,
             names,
             train,
@@ -142,13 +146,14 @@ class _LapEstimator(BaseEstimator):
         self.sources_ = trained.sources
         self.steps_ = trained.steps
         self.epochs_ = trained.epochs
+        self.findings_ = json.loads(trained.findings)
         self.n_iter_ = len(trained.epochs)
         self.n_rows_ = len(train)
         self.rule_ = {
             "history_length": self.history_length,
             "leniency": self.leniency,
             "depression_strength": trained.depression_strength,
-            "task": "classification" if classes else "regression",
+            "task": "classification" if labels else "regression",
         }
         # A source of which every row was held out was never judged.
         self.source_reliability_ = dict.fromkeys(names, 1.0)
@@ -211,7 +216,7 @@ class LapClassifier(ClassifierMixin, _LapEstimator):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y holds one class only, {self.classes_[0]!r}: there is nothing to tell apart")
-        self._train(values, codes.astype(np.uint32), len(self.classes_), sources)
+        self._train(values, codes.astype(np.uint32), [str(label) for label in self.classes_], sources)
         return self
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
@@ -254,7 +259,7 @@ class LapRegressor(RegressorMixin, _LapEstimator):
             Where each row came from: texts or integers. Without it all rows count the same.
         """
         values, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        self._train(values, np.asarray(targets, dtype=np.float64), 0, sources)
+        self._train(values, np.asarray(targets, dtype=np.float64), [], sources)
         return self
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:

@@ -54,6 +54,31 @@ def test_a_bad_source_is_found_and_outvoted():
     assert "unreliable" in lapwing.report(model)
 
 
+def test_what_is_wrong_with_a_source_comes_as_data():
+    X, y, sources, _ = noisy()
+    y = np.where(y, "<yes>", "no")
+    model = LapClassifier(random_state=1, epochs=40).fit(X, y, sources=sources)
+    assert {finding["source"] for finding in model.findings_} == {"3"}
+    exchanged = next(finding for finding in model.findings_ if finding["fault"] == "exchanged-classes")
+    assert {exchanged["first"], exchanged["second"]} == {"<yes>", "no"}
+    assert 0.8 < exchanged["strength"] <= 1
+    assert len(exchanged["rows"]) == 5
+    assert (sources[exchanged["rows"]] == 3).all()
+    assert (model.predict(X[exchanged["rows"]]) != y[exchanged["rows"]]).all()
+    page = lapwing.report(model)
+    assert "look exchanged" in exchanged["sentence"] and "look exchanged" in page
+    assert "<yes>" not in page
+
+
+def test_every_finding_is_on_a_source_that_is_flagged_or_gives_one_label_for_all():
+    X, _, sources, truth = noisy()
+    y = np.where(sources == 2, True, truth)
+    model = LapClassifier(random_state=1, epochs=40).fit(X, y, sources=sources)
+    found = {(finding["source"], finding["fault"]) for finding in model.findings_}
+    assert ("2", "one-label") in found or ("2", "default-label") in found
+    assert {source for source, _ in found} == {"2"}
+
+
 def test_regression_with_texts_as_sources_and_classes_of_text():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(900, 3))

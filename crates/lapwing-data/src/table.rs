@@ -106,6 +106,22 @@ impl Column {
         }
     }
 
+    /// Numbers (dates as seconds since 1970) of some rows, NaN where one is missing; `None` for categories.
+    pub fn numbers(&self, rows: &[u32]) -> Option<Vec<f64>> {
+        let Values::Numbers { values, storage, .. } = &self.values else { return None };
+        let number = |&row: &u32| (f64::from(values[row as usize]) + storage.offset) * storage.unit;
+        Some(rows.iter().map(number).collect())
+    }
+
+    /// Names of the levels and their codes in some rows, nothing where one is missing or has no name; `None` for
+    /// numbers.
+    pub fn levels(&self, rows: &[u32]) -> Option<(Vec<String>, Vec<Option<u32>>)> {
+        let Values::Codes { codes, levels } = &self.values else { return None };
+        let code = |&row: &u32| Some(codes[row as usize]).filter(|code| *code < BEYOND);
+        let names = levels.iter().map(ToString::to_string).collect();
+        Some((names, rows.iter().map(code).collect()))
+    }
+
     pub(crate) fn display(&self, row: u32) -> String {
         match &self.values {
             Values::Numbers { values, storage, is_date } => match values.get(row as usize) {

@@ -20,6 +20,7 @@ pub(crate) enum Purpose {
     UniformTarget = 12,
     HumanLabels = 13,
     Free = 14,
+    ClassSwap = 15,
 }
 
 /// A seeded stream with the few draws that noise needs.

@@ -32,6 +32,8 @@ pub enum NoiseKind {
     UniformTarget,
     /// See [`HumanLabels`](crate::HumanLabels).
     HumanLabels,
+    /// See [`ClassSwap`](crate::ClassSwap).
+    ClassSwap,
 }
 
 /// What noise changes.
@@ -49,7 +51,7 @@ pub enum Changes {
 
 impl NoiseKind {
     /// Every kind.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Original,
         Self::ChunkShuffle,
         Self::RandomLabel,
@@ -63,6 +65,7 @@ impl NoiseKind {
         Self::ExactFlip,
         Self::UniformTarget,
         Self::HumanLabels,
+        Self::ClassSwap,
     ];
 
     /// The name by which users call it.
@@ -81,6 +84,7 @@ impl NoiseKind {
             Self::ExactFlip => "exact-flip",
             Self::UniformTarget => "uniform-target",
             Self::HumanLabels => "human-labels",
+            Self::ClassSwap => "class-swap",
         }
     }
 
@@ -106,6 +110,21 @@ impl NoiseKind {
             Self::ExactFlip => "an exact number of labels of a source becomes another class",
             Self::UniformTarget => "the target becomes a uniform number between its extremes",
             Self::HumanLabels => "an exact number of samples gets the wrong label a human gave it",
+            Self::ClassSwap => "two classes of a source change places",
+        }
+    }
+
+    /// Why it cannot be had in a table, where it cannot.
+    pub fn unfit_for_tables(self) -> Option<&'static str> {
+        match self {
+            Self::BatchLabelShuffle => Some(
+                "it is drawn anew in every training batch; chunk-label-shuffle is its fixed form",
+            ),
+            Self::BatchLabelFlip => {
+                Some("it is drawn anew in every training batch; chunk-label-flip is its fixed form")
+            }
+            Self::HumanLabels => Some("it needs labels that people gave beside the true ones"),
+            _ => None,
         }
     }
 
@@ -122,7 +141,8 @@ impl NoiseKind {
             | Self::ChunkLabelShuffle
             | Self::ChunkLabelFlip
             | Self::ExactFlip
-            | Self::HumanLabels => Changes::Labels,
+            | Self::HumanLabels
+            | Self::ClassSwap => Changes::Labels,
         }
     }
 }

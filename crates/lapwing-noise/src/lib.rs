@@ -16,6 +16,9 @@
 //! | `exact-flip` | [`ExactFlip`] | each source |
 //! | `uniform-target` | [`UniformTarget`] | each sample |
 //! | `human-labels` | [`HumanLabels`] | each data set |
+//! | `class-swap` | [`ClassSwap`] | each source |
+//!
+//! [`TableNoise`] puts them into chosen sources of a table in a file.
 //!
 //! A draw is a function of the seed and of what it is for (the index of the sample, the step, the source): samples can
 //! be asked for in any order, any number of times, and on any number of threads.
@@ -23,6 +26,7 @@
 mod batch_label;
 mod chunk_label;
 mod chunk_shuffle;
+mod class_swap;
 mod draws;
 mod error;
 mod exact_flip;
@@ -31,11 +35,13 @@ mod human_labels;
 mod kind;
 mod level;
 mod random_label;
+mod table;
 mod uniform_target;
 
 pub use batch_label::{BatchLabelFlip, BatchLabelShuffle};
 pub use chunk_label::{ChunkLabelFlip, ChunkLabelShuffle};
 pub use chunk_shuffle::ChunkShuffle;
+pub use class_swap::ClassSwap;
 pub use draws::Draws;
 pub use error::NoiseError;
 pub use exact_flip::ExactFlip;
@@ -44,4 +50,5 @@ pub use human_labels::HumanLabels;
 pub use kind::{Changes, NoiseKind, UnknownNoise};
 pub use level::Level;
 pub use random_label::{RandomLabel, RandomLabelPerSample};
+pub use table::{Corruption, SourceCount, TableNoise, TableNoiseError, TargetIs};
 pub use uniform_target::UniformTarget;

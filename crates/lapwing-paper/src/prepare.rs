@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use lapwing_noise::{
     AddedNoise, BatchLabelFlip, BatchLabelShuffle, ChunkLabelFlip, ChunkLabelShuffle, ChunkShuffle,
-    Draws, ExactFlip, HumanLabels, Level, NoiseError, NoiseKind, RandomLabel, RandomLabelPerSample,
-    ReplaceWithNoise, UniformTarget,
+    ClassSwap, Draws, ExactFlip, HumanLabels, Level, NoiseError, NoiseKind, RandomLabel,
+    RandomLabelPerSample, ReplaceWithNoise, UniformTarget,
 };
 use lapwing_sample::{Matrix, Relabel, Samples, Targets};
 
@@ -132,6 +132,12 @@ impl<'a> Made<'a> {
         match self.plan.noise_kind {
             NoiseKind::RandomLabel => {
                 let noise = RandomLabel::new(seed, self.random_classes)?;
+                for row in rows {
+                    self.labels[row] = noise.label(u64::from(self.sources[row]), self.labels[row]);
+                }
+            }
+            NoiseKind::ClassSwap => {
+                let noise = ClassSwap::new(seed, self.random_classes)?;
                 for row in rows {
                     self.labels[row] = noise.label(u64::from(self.sources[row]), self.labels[row]);
                 }

@@ -4,6 +4,7 @@
 //! library. What users see is in `python/lapwing`, which is also where it is documented.
 
 mod batch;
+mod findings;
 mod name;
 mod noise;
 mod replay;

@@ -8,8 +8,8 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Schema};
-use lapwing_core::{BatchSums, LapError};
 use lapwing_data::{DataError, LogColumns, LossLog};
+use lapwing_run::Replay;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -34,14 +34,12 @@ pub(crate) enum ReplayError {
     MissingValue { row: u64, what: &'static str },
     #[error("row {row}: step {step} is not a whole number")]
     BrokenStep { row: u64, step: f64 },
-    #[error("row {row}: step {step} comes after step {previous}; sort the table by step")]
-    StepBackwards { row: u64, step: i64, previous: i64 },
     #[error("{steps} steps, {sources} sources and {losses} losses: expected as many of each")]
     Lengths { steps: usize, sources: usize, losses: usize },
     #[error("the table has no rows")]
     Empty,
     #[error(transparent)]
-    Lap(#[from] LapError),
+    Replay(#[from] lapwing_run::ReplayError),
     #[error(transparent)]
     File(#[from] DataError),
     #[error("the table cannot be read: {0}")]
@@ -64,14 +62,10 @@ impl From<ReplayError> for PyErr {
 type Result<T> = std::result::Result<T, ReplayError>;
 
 /// The steps so far, column by column.
-struct Replay<'py, 'r> {
+struct Steps<'py, 'r> {
     py: Python<'py>,
     rule: &'r mut Rule,
-    sums: BatchSums<i64>,
-    step: Option<i64>,
-    rows: u64,
-    /// What the log calls each step of the rule.
-    log_steps: Vec<i64>,
+    replay: Replay<i64>,
     steps: Vec<i64>,
     sources: Vec<i64>,
     losses: Vec<Option<f64>>,
@@ -79,15 +73,12 @@ struct Replay<'py, 'r> {
     weights: Vec<f64>,
 }
 
-impl<'py, 'r> Replay<'py, 'r> {
+impl<'py, 'r> Steps<'py, 'r> {
     fn new(py: Python<'py>, rule: &'r mut Rule) -> Self {
         Self {
             py,
+            replay: Replay::new(rule.lap.clone()),
             rule,
-            sums: BatchSums::new(),
-            step: None,
-            rows: 0,
-            log_steps: Vec::new(),
             steps: Vec::new(),
             sources: Vec::new(),
             losses: Vec::new(),
@@ -101,45 +92,34 @@ impl<'py, 'r> Replay<'py, 'r> {
     }
 
     fn row(&mut self, step: i64, source: i64, loss: f64) -> Result<()> {
-        if let Some(previous) = self.step
-            && step != previous
-        {
-            if step < previous {
-                return Err(ReplayError::StepBackwards { row: self.rows, step, previous });
-            }
-            self.end_step(previous)?;
-        }
-        self.step = Some(step);
-        self.sums.add(&source, loss);
-        self.rows += 1;
-        if self.rows.is_multiple_of(ROWS_BETWEEN_SIGNALS) {
+        let ended = self.replay.row(step, &source, loss)?;
+        self.record(ended);
+        if self.replay.rows().is_multiple_of(ROWS_BETWEEN_SIGNALS) {
             self.py.check_signals()?;
         }
         Ok(())
     }
 
-    fn end_step(&mut self, step: i64) -> Result<()> {
-        self.rule.lap.update(&self.sums)?;
-        self.sums.clear();
-        self.log_steps.push(step);
-        for present in self.rule.lap.present() {
+    fn record(&mut self, ended: Option<i64>) {
+        let Some(step) = ended else { return };
+        for present in self.replay.present() {
             self.steps.push(step);
             self.sources.push(*present.source);
             self.losses.push(present.loss);
             self.unreliability.push(present.unreliability);
             self.weights.push(present.weight);
         }
-        Ok(())
     }
 
     /// A row per step and source, and a row per source.
     fn finish(mut self) -> Result<(Table, Table)> {
-        let Some(last) = self.step else { return Err(ReplayError::Empty) };
-        self.end_step(last)?;
+        let ended = self.replay.finish()?;
+        if ended.is_none() {
+            return Err(ReplayError::Empty);
+        }
+        self.record(ended);
         let names = &self.rule.names;
-        let log_step = |at: u64| self.log_steps.get(at as usize).copied().unwrap_or_default();
-        let sources =
-            source_table(&self.rule.lap, |&code| names.name(code), |_, seen| seen, log_step)?;
+        let sources = source_table(&self.replay.sources(|&code| names.name(code)))?;
         let steps = Table::new([
             ("step", table::integers(self.steps)),
             ("source", table::texts(self.sources.iter().map(|&code| names.name(code)))),
@@ -147,6 +127,7 @@ impl<'py, 'r> Replay<'py, 'r> {
             ("unreliability", table::counts(self.unreliability.into_iter())),
             ("weight", table::numbers(self.weights.into_iter().map(Some))),
         ])?;
+        self.rule.lap = self.replay.into_lap();
         Ok((steps, sources))
     }
 }
@@ -161,7 +142,7 @@ pub(crate) fn replay_stream(
     loss: &str,
 ) -> PyResult<(Table, Table)> {
     let mut rule_of_log = rule.borrow_mut();
-    let mut replay = Replay::new(rule.py(), &mut rule_of_log);
+    let mut replay = Steps::new(rule.py(), &mut rule_of_log);
     let reader = take_over(stream)?;
     let places = [step, source, loss].map(|name| find(&reader.schema(), name));
     let [step_at, source_at, loss_at] = places;
@@ -169,8 +150,8 @@ pub(crate) fn replay_stream(
     for batch in reader {
         let batch: RecordBatch = batch.map_err(ReplayError::from)?;
         let column = |at: usize, name| (batch.column(at), name);
-        let steps = whole_numbers(column(step_at, step), replay.rows)?;
-        let sources = codes(column(source_at, source), replay.rows, replay.names())?;
+        let steps = whole_numbers(column(step_at, step), replay.replay.rows())?;
+        let sources = codes(column(source_at, source), replay.replay.rows(), replay.names())?;
         let losses = floats(column(loss_at, loss))?;
         for ((step, source), loss) in steps.into_iter().zip(sources).zip(losses) {
             replay.row(step, source, loss)?;
@@ -188,7 +169,7 @@ pub(crate) fn replay_arrays(
     losses: &Bound<'_, PyAny>,
 ) -> PyResult<(Table, Table)> {
     let mut rule_of_log = rule.borrow_mut();
-    let mut replay = Replay::new(rule.py(), &mut rule_of_log);
+    let mut replay = Steps::new(rule.py(), &mut rule_of_log);
     let steps = steps.to_vec()?;
     let sources = Sources::of(sources, replay.names())?.codes()?.to_vec();
     let losses: Vec<f64> = Losses::of(losses)?.to_f64()?;
@@ -212,7 +193,7 @@ pub(crate) fn replay_file(
     loss: &str,
 ) -> PyResult<(Table, Table)> {
     let mut rule_of_log = rule.borrow_mut();
-    let mut replay = Replay::new(rule.py(), &mut rule_of_log);
+    let mut replay = Steps::new(rule.py(), &mut rule_of_log);
     let (step, source, loss) = (step.to_owned(), source.to_owned(), loss.to_owned());
     let log = LossLog::open(path, &LogColumns { step, source, loss }).map_err(ReplayError::from)?;
     log.each_row(|row| -> Result<()> {

@@ -4,6 +4,7 @@ use lapwing_core::{
     BatchSums, DISCRETE_AMOUNT, Lap, LapConfig, LapError, SourceState, SourceSum, State, Ties,
     Weighting,
 };
+use lapwing_judge::SourceRow;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -204,7 +205,7 @@ impl Rule {
 
     /// Where every source stands, in order of first appearance.
     fn sources(&self) -> PyResult<Table> {
-        source_table(&self.lap, |&code| self.names.name(code), |_, seen| seen, |step| step as i64)
+        source_table(&SourceRow::all(&self.lap, |&code| self.names.name(code)))
     }
 
     /// The sources of the last step in order of first appearance in its batch: name, mean of the

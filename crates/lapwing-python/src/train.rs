@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use lapwing_core::LapConfig;
-use lapwing_run::{MOST_POINTS, Recorder, TrajectoryPoint};
+use lapwing_judge::{Finding, JudgeError, SourceRow, TrajectoryPoint};
+use lapwing_run::{MOST_POINTS, Recorder};
 use lapwing_train::{
     Architecture, Data, DataError, DeviceName, Epoch, Finish, Guards, Matrix, MethodConfig, Model,
     ModelError, ModelSpec, Observer, OptimiserConfig, Predictions, Samples, Schedule, Step,
@@ -16,6 +17,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
+use crate::findings::{self, Given};
 use crate::sources::source_table;
 use crate::table::{Table, counts, integers, numbers, texts};
 
@@ -36,6 +38,8 @@ enum FitError {
     Spec(#[from] serde_json::Error),
     #[error("the model cannot be read: it is damaged")]
     Damaged,
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
     #[error("interrupted")]
     Python(#[from] PyErr),
 }
@@ -125,6 +129,8 @@ pub(crate) struct Trained {
     steps: Py<Table>,
     /// Losses per epoch.
     epochs: Py<Table>,
+    /// What is wrong with the sources, as JSON.
+    findings: String,
     /// The depression strength, planned if not given.
     depression_strength: f64,
 }
@@ -135,6 +141,9 @@ struct Outcome {
     epochs: Vec<Epoch>,
     points: Vec<TrajectoryPoint>,
     lap: lapwing_core::Lap<u32>,
+    /// By number, with what was found in them.
+    judged: Vec<SourceRow>,
+    findings: Vec<Vec<Finding>>,
 }
 
 /// Records, and listens for Ctrl-C.
@@ -159,16 +168,16 @@ impl Observer for Watcher {
     }
 }
 
-/// Trains a network on rows from many sources. `targets` holds classes (uint32, below `classes`)
-/// or, where `classes` is 0, values (float64); `names` are those of the sources.
+/// Trains a network on rows from many sources. `targets` holds classes (uint32, numbers of `labels`)
+/// or, where there are no `labels`, values (float64); `names` are those of the sources.
 #[pyfunction]
-#[pyo3(signature = (rows, targets, classes, sources, names, train, valid, settings))]
+#[pyo3(signature = (rows, targets, labels, sources, names, train, valid, settings))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn train_network(
     py: Python<'_>,
     rows: PyReadonlyArray2<'_, f32>,
     targets: &Bound<'_, PyAny>,
-    classes: usize,
+    labels: Vec<String>,
     sources: PyReadonlyArray1<'_, u32>,
     names: Vec<String>,
     train: PyReadonlyArray1<'_, u32>,
@@ -176,6 +185,7 @@ pub(crate) fn train_network(
     settings: Settings,
 ) -> PyResult<Trained> {
     let rows = matrix(&rows)?;
+    let classes = labels.len();
     let targets = if classes > 0 {
         Targets::Classes { labels: targets.cast::<PyArray1<u32>>()?.to_vec()?, classes }
     } else {
@@ -204,32 +214,66 @@ pub(crate) fn train_network(
         {
             return Err(interruption.into());
         }
+        let (model, lap) = (trainer.model()?, trainer.method().lap().ok_or(FitError::Damaged)?);
+        let judged = judged(lap, &names, train.iter().map(|&row| sources[row as usize]));
+        let given = match &targets {
+            Targets::Classes { labels: codes, .. } => Given::Classes {
+                names: labels,
+                labels: train.iter().map(|&row| codes[row as usize]).collect(),
+            },
+            Targets::Values(values) => {
+                Given::Values(train.iter().map(|&row| values[row as usize]).collect())
+            }
+        };
+        let of_rows: Vec<u32> = train.iter().map(|&row| sources[row as usize]).collect();
+        let predictions = model.predict(&rows, &train)?;
+        let findings = findings::findings(&judged, &of_rows, &train, &given, &predictions)?;
         Ok(Outcome {
-            model: trainer.model()?,
             epochs: trainer.history().to_vec(),
             points: watcher.recorder.into_points(),
-            lap: trainer.method().lap().cloned().ok_or(FitError::Damaged)?,
+            lap: lap.clone(),
+            model,
+            judged,
+            findings,
         })
     })?;
-    let Outcome { model, epochs, points, lap } = outcome;
+    let Outcome { model, epochs, points, lap, judged, findings } = outcome;
     let name = |source: u32| names.get(source as usize).cloned().unwrap_or_default();
-    let mut rows_of = vec![0; names.len()];
-    for &row in &train {
-        rows_of[sources[row as usize] as usize] += 1;
-    }
+    let seen: Vec<SourceRow> =
+        lap.sources().map(|status| judged[*status.source as usize].clone()).collect();
     let table = |table: Table| Py::new(py, table);
     Ok(Trained {
         network: Py::new(py, Network { model: Box::new(model) })?,
-        sources: table(source_table(
-            &lap,
-            |&source| name(source),
-            |&source, _| rows_of.get(source as usize).copied().unwrap_or_default(),
-            |step| step as i64,
-        )?)?,
+        sources: table(source_table(&seen)?)?,
         steps: table(step_table(&points, name)?)?,
         epochs: table(epoch_table(&epochs)?)?,
+        findings: findings::json(&judged, &findings).map_err(FitError::from)?,
         depression_strength: lap.config().depression_strength,
     })
+}
+
+/// All sources by number, judged; `of_rows` are those of the training rows.
+fn judged(
+    lap: &lapwing_core::Lap<u32>,
+    names: &[String],
+    of_rows: impl Iterator<Item = u32>,
+) -> Vec<SourceRow> {
+    let unseen =
+        |name: &String| SourceRow { source: name.clone(), weight: 1.0, ..Default::default() };
+    let mut all: Vec<SourceRow> = names.iter().map(unseen).collect();
+    for status in lap.sources() {
+        if let Some(row) = all.get_mut(*status.source as usize) {
+            *row =
+                SourceRow { rows: 0, ..SourceRow::seen(std::mem::take(&mut row.source), &status) };
+        }
+    }
+    for source in of_rows {
+        all[source as usize].rows += 1;
+    }
+    for row in &mut all {
+        row.judge(lap.config().history_length);
+    }
+    all
 }
 
 fn matrix(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Matrix> {

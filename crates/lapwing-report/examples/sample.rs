@@ -5,10 +5,13 @@
 
 use std::{env, error::Error, fs, process::ExitCode};
 
+use lapwing_judge::{
+    Comparison, Confusion, Departure, Disagreement, Evidence, Fault, Finding, FrequentDisagreement,
+    Interval, Phase, PhaseLosses, ScatteredDisagreements, SourceRow, SureRows, Verdict, WorstRow,
+};
 use lapwing_report::{
-    Column, Comparison, Confusion, Dropped, EpochMetric, Evidence, Interval, Outcome, Phase,
-    PhaseLosses, Point, Report, Setting, SourceRow, Summary, Task, Trajectory, Verdict, Warning,
-    WorstRow,
+    Column, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task, Trajectory,
+    Warning,
 };
 
 const STEPS: u64 = 1_600;
@@ -151,22 +154,22 @@ fn source_row(s: usize, courses: &[Course]) -> SourceRow {
             w if w < 0.9 => Verdict::Suspect,
             _ => Verdict::Reliable,
         },
-        ruling: None,
         rows: ROWS,
         batches: STEPS,
-        unreliability: course.unreliability,
+        unreliability: course.unreliability as u64,
         weight: weight(course.unreliability),
         mean_loss: Some(recent(course, HISTORY).iter().sum::<f64>() / HISTORY as f64),
         reference_loss: Some(mean),
         reference_std: Some(std),
-        share_above: Some(course.above as f64 / STEPS as f64),
+        judged: STEPS,
+        above: course.above,
         label_error: Some(Interval {
             estimate: error,
             low: (error - half).max(0.0),
             high: error + half,
         }),
-        nonfinite: 0,
-        first_departure_step: course.departed,
+        first_departure_step: course.departed.map(|step| step as i64),
+        ..SourceRow::default()
     }
 }
 
@@ -238,6 +241,35 @@ fn evidence(s: usize, random: &mut Random) -> Evidence {
     }
 }
 
+/// What the examinations would find in such rows.
+fn findings(row: &SourceRow, evidence: &Evidence) -> Vec<Finding> {
+    let Some(Comparison::Labels(confusion)) = &evidence.comparison else { return Vec::new() };
+    let counts = &confusion.counts;
+    let wrong = counts[0][1] + counts[1][0];
+    let given = usize::from(counts[1][0] > counts[0][1]);
+    let found = |fault: Fault, rows: &[u64]| Finding { fault, strength: 0.5, rows: rows.to_vec() };
+    let sure: Vec<u64> = evidence.worst_rows.iter().map(|row| row.row).take(5).collect();
+    let disagreement = Disagreement {
+        agreement: 1.0 - wrong as f64 / ROWS as f64,
+        of: ROWS,
+        reliable: confusion.reliable_agreement,
+    };
+    let frequent = FrequentDisagreement {
+        given: confusion.classes[given].clone(),
+        predicted: confusion.classes[1 - given].clone(),
+        count: counts[given][1 - given],
+        of: wrong,
+    };
+    let departure = Departure { step: row.first_departure_step, share_above: row.share_above() };
+    vec![
+        found(disagreement.into(), &sure),
+        found(ScatteredDisagreements {}.into(), &sure),
+        found(frequent.into(), &sure),
+        found(SureRows { probability: 0.95 }.into(), &sure),
+        found(departure.into(), &[]),
+    ]
+}
+
 fn epochs(random: &mut Random) -> Vec<EpochMetric> {
     let mut lines = Vec::new();
     for epoch in 1..=EPOCHS {
@@ -266,8 +298,14 @@ fn epochs(random: &mut Random) -> Vec<EpochMetric> {
 pub(crate) fn report() -> Report {
     let courses = simulate();
     let mut random = Random(11);
-    let sources: Vec<SourceRow> = (0..SOURCES.len()).map(|s| source_row(s, &courses)).collect();
+    let mut sources: Vec<SourceRow> = (0..SOURCES.len()).map(|s| source_row(s, &courses)).collect();
     let flagged = (0..SOURCES.len()).filter(|s| sources[*s].verdict.is_flagged());
+    let evidence: Vec<Evidence> = flagged.map(|s| evidence(s, &mut random)).collect();
+    for evidence in &evidence {
+        if let Some(row) = sources.iter_mut().find(|row| row.source == evidence.source) {
+            row.findings = findings(row, evidence);
+        }
+    }
     let setting =
         |key: &str, value: &str, chosen| Setting { key: key.into(), value: value.into(), chosen };
     let column = |name: &str, role: &str, kind: &str, missing, note: &str| Column {
@@ -312,7 +350,7 @@ pub(crate) fn report() -> Report {
             .map(|(c, (name, _))| Trajectory { source: name.into(), points: c.points.clone() })
             .collect(),
         phases: phases(&courses),
-        evidence: flagged.map(|s| evidence(s, &mut random)).collect(),
+        evidence,
         sources,
         epochs: epochs(&mut random),
         configuration: vec![

@@ -1,8 +1,9 @@
 //! A confusion as a table whose cells are shaded.
 
+use lapwing_judge::Confusion;
 use serde::Serialize;
 
-use crate::{Confusion, name, number};
+use crate::{name, number};
 
 /// Classes shown one by one; the rest are pooled.
 const MOST: usize = 12;

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use lapwing_judge::{Histogram, Phase};
 use serde::Serialize;
 
 use crate::scale::{BOX, Scale, Tick, at, trimmed};
-use crate::{Histogram, Phase, Residuals, name, number};
+use crate::{name, number};
 
 /// Sources drawn one by one; the rest are pooled.
 const MOST: usize = 8;
@@ -132,15 +133,12 @@ pub(crate) struct ResidualPicture {
 }
 
 /// Draws residuals; `None` when there are none.
-pub(crate) fn residuals(residuals: &Residuals) -> Option<ResidualPicture> {
-    let drawn = [Some(&residuals.own), residuals.reliable.as_ref()]
-        .into_iter()
-        .flatten()
-        .filter(|h| h.total() > 0);
+pub(crate) fn residuals(own: &Histogram, reliable: Option<&Histogram>) -> Option<ResidualPicture> {
+    let drawn = [Some(own), reliable].into_iter().flatten().filter(|h| h.total() > 0);
     let axis = Scale::over(drawn.flat_map(|h| [h.low, h.high]))?;
     Some(ResidualPicture {
-        own: area(&residuals.own, axis, 1.0),
-        reliable: residuals.reliable.as_ref().map(|h| area(h, axis, 1.0)).unwrap_or_default(),
+        own: area(own, axis, 1.0),
+        reliable: reliable.map(|h| area(h, axis, 1.0)).unwrap_or_default(),
         x_ticks: axis.ticks_across(5),
         zero: axis.holds(0.0).then(|| at(axis.share(0.0))),
     })
@@ -168,10 +166,10 @@ fn area(histogram: &Histogram, axis: Scale, height: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use lapwing_judge::SourceLosses;
     use proptest::prelude::*;
 
     use super::*;
-    use crate::SourceLosses;
 
     fn phase(names: &[&str]) -> Phase {
         let losses = Histogram { low: 0.0, high: 2.0, counts: vec![1, 3] };
@@ -215,7 +213,7 @@ mod tests {
     #[test]
     fn no_losses_give_no_panels() {
         assert!(panels(&[Phase::default()], &[]).is_empty());
-        assert!(residuals(&Residuals::default()).is_none());
+        assert!(residuals(&Histogram::default(), None).is_none());
     }
 
     #[test]

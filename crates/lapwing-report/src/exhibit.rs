@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use lapwing_judge::{Comparison, Evidence, SourceRow};
 use serde::Serialize;
 
 use crate::confusion::Matrix;
 use crate::distribution::{self, ResidualPicture};
-use crate::{Comparison, Evidence, Report, SourceRow, findings, name, number};
+use crate::phrase::phrases;
+use crate::{Report, name, number};
 
 /// Flagged sources whose evidence is shown.
 const EVIDENCE: usize = 20;
@@ -60,7 +62,9 @@ impl EvidenceView {
         let name = name::short(&row.source);
         let (matrix, residuals) = match &evidence.comparison {
             Some(Comparison::Labels(confusion)) => (Matrix::new(confusion), None),
-            Some(Comparison::Targets(residuals)) => (None, distribution::residuals(residuals)),
+            Some(Comparison::Targets { own, reliable }) => {
+                (None, distribution::residuals(own, reliable.as_ref()))
+            }
             None => (None, None),
         };
         let rows = evidence.worst_rows.iter().take(WORST_ROWS);
@@ -71,7 +75,7 @@ impl EvidenceView {
             verdict: row.verdict.word(),
             weight: number::fixed(row.weight, 2),
             open,
-            findings: findings::findings(row, evidence),
+            findings: phrases(&row.findings),
             features: evidence.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
             probabilities: rows.clone().any(|row| row.probability.is_some()),
             rows: rows

@@ -1,7 +1,8 @@
 //! The report of a run: one HTML file that opens offline, from a plain data value.
 //!
 //! ```
-//! use lapwing_report::{Report, SourceRow, Verdict};
+//! use lapwing_judge::{SourceRow, Verdict};
+//! use lapwing_report::Report;
 //!
 //! let source = SourceRow { source: "<b>clinic 7</b>".into(), verdict: Verdict::Suspect, ..Default::default() };
 //! let page = lapwing_report::render(&Report { sources: vec![source], ..Default::default() })?;
@@ -21,26 +22,23 @@
 
 mod confusion;
 mod distribution;
-mod evidence;
 mod exhibit;
-mod findings;
 mod line;
-mod losses;
 mod name;
 mod number;
 mod page;
+mod phrase;
 mod report;
 mod scale;
 mod sentences;
-mod source;
 mod table;
 mod warning;
 
-pub use evidence::{Comparison, Confusion, Evidence, Residuals, WorstRow};
-pub use losses::{Histogram, Phase, PhaseLosses, SourceLosses};
 pub use name::reveal;
-pub use report::{Column, Dropped, EpochMetric, Outcome, Report, Setting, Summary, Task};
-pub use source::{Interval, Point, Ruling, SourceRow, Trajectory, Verdict};
+pub use phrase::phrase;
+pub use report::{
+    Column, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task, Trajectory,
+};
 pub use warning::Warning;
 
 /// Why a report could not be rendered.

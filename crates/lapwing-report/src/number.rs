@@ -64,11 +64,6 @@ pub(crate) fn value(x: f64) -> String {
     }
 }
 
-/// A count kept as a float: whole where it is whole.
-pub(crate) fn level(x: f64) -> String {
-    if x.is_finite() && x.fract() == 0.0 && x.abs() < 1e15 { fixed(x, 0) } else { value(x) }
-}
-
 /// A setting as it was given: `0.8`, not `0.800`.
 pub(crate) fn plain(x: f64) -> String {
     if x.is_finite() && (1e-6..1e9).contains(&x.abs()) {
@@ -227,12 +222,5 @@ mod tests {
         assert_eq!(plain(-1.0), "−1");
         assert_eq!(plain(0.0), "0");
         assert_eq!(plain(f64::NAN), "not finite");
-    }
-
-    #[test]
-    fn whole_levels_stay_whole() {
-        assert_eq!(level(1_250.0), "1,250");
-        assert_eq!(level(0.5), "0.500");
-        assert_eq!(level(f64::INFINITY), "not finite");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use lapwing_judge::{SourceRow, Verdict};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde::Serialize;
@@ -9,9 +10,8 @@ use serde::Serialize;
 use crate::distribution::{self, Panel};
 use crate::exhibit::{EvidenceView, shown_evidence};
 use crate::line::{self, Line, Picture, Range, Thin};
-use crate::source::worst_first;
 use crate::table::SourceView;
-use crate::{EpochMetric, Report, ReportError, SourceRow, Verdict, name, number, sentences};
+use crate::{EpochMetric, Report, ReportError, name, number, sentences};
 
 const TEMPLATES: [(&str, &str); 4] = [
     ("report.html", include_str!("page/report.html")),
@@ -88,7 +88,7 @@ pub(crate) fn render(report: &Report) -> Result<String, ReportError> {
 impl Page<'_> {
     fn new(report: &Report) -> Self {
         let mut ranked: Vec<&SourceRow> = report.sources.iter().collect();
-        ranked.sort_by(|a, b| worst_first(a, b));
+        ranked.sort_by(|a, b| a.worst_first(b));
         let coloured = coloured(&ranked);
         let class_of: HashMap<&str, &str> =
             coloured.iter().map(|(source, class)| (*source, class.as_str())).collect();
@@ -265,7 +265,7 @@ fn facts(report: &Report) -> Vec<String> {
 }
 
 fn verdicts(report: &Report) -> Vec<VerdictCount> {
-    [Verdict::Unreliable, Verdict::Suspect, Verdict::Insufficient, Verdict::Reliable]
+    Verdict::ALL
         .into_iter()
         .map(|verdict| (verdict, report.sources.iter().filter(|s| s.verdict == verdict).count()))
         .filter(|(_, n)| *n > 0)

@@ -1,8 +1,9 @@
 //! The report as data: what the program fills in and [`crate::render`] turns into a page.
 
+use lapwing_judge::{Comparison, Evidence, Phase, SourceRow};
 use serde::{Deserialize, Serialize};
 
-use crate::{Evidence, Phase, ReportError, SourceRow, Trajectory, Warning};
+use crate::{ReportError, Warning};
 
 /// Everything one page shows.
 ///
@@ -97,6 +98,28 @@ pub struct Outcome {
     pub standard: Option<f64>,
 }
 
+/// One source over the steps of training.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Trajectory {
+    /// Name of the source.
+    pub source: String,
+    /// Its points, by rising step.
+    pub points: Vec<Point>,
+}
+
+/// One source at one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Point {
+    /// The step.
+    pub step: u64,
+    /// Mean loss of the source in the batch; `None` when no loss was finite.
+    pub loss: Option<f64>,
+    /// Weight after the step.
+    pub weight: f64,
+}
+
 /// One line of `metrics.csv`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -167,6 +190,46 @@ impl Report {
                 return Err(ReportError::UnknownSource { part, source_name: source.clone() });
             }
         }
-        self.evidence.iter().try_for_each(Evidence::check)
+        self.evidence.iter().try_for_each(check)
+    }
+}
+
+/// Lists of one piece of evidence that belong together.
+fn check(evidence: &Evidence) -> Result<(), ReportError> {
+    let shape = |what, expected, found| {
+        if expected == found {
+            return Ok(());
+        }
+        Err(ReportError::Shape { source_name: evidence.source.clone(), what, expected, found })
+    };
+    for row in &evidence.worst_rows {
+        shape("features of a worst row", evidence.features.len(), row.features.len())?;
+    }
+    if let Some(Comparison::Labels(confusion)) = &evidence.comparison {
+        shape("rows of the confusion", confusion.classes.len(), confusion.counts.len())?;
+        for row in &confusion.counts {
+            shape("columns of the confusion", confusion.classes.len(), row.len())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use lapwing_judge::Confusion;
+
+    use super::*;
+
+    #[test]
+    fn a_ragged_confusion_is_refused() {
+        let confusion = Confusion {
+            classes: vec!["a".into(), "b".into()],
+            counts: vec![vec![1, 2], vec![3]],
+            ..Default::default()
+        };
+        let evidence =
+            Evidence { comparison: Some(Comparison::Labels(confusion)), ..Default::default() };
+        let message = check(&evidence).unwrap_err().to_string();
+        assert!(message.contains("columns of the confusion"), "{message}");
     }
 }

@@ -1,7 +1,8 @@
 //! The summary in two sentences.
 
-use crate::source::worst_first;
-use crate::{Report, SourceRow, Verdict, name, number};
+use lapwing_judge::{SourceRow, Verdict};
+
+use crate::{Report, name, number};
 
 /// What was found, and what it amounted to.
 pub(crate) fn summary(report: &Report) -> [String; 2] {
@@ -89,7 +90,7 @@ fn amounted(report: &Report) -> String {
 fn of(report: &Report, verdict: Verdict) -> Vec<&str> {
     let mut rows: Vec<&SourceRow> =
         report.sources.iter().filter(|s| s.verdict == verdict).collect();
-    rows.sort_by(|a, b| worst_first(a, b));
+    rows.sort_by(|a, b| a.worst_first(b));
     rows.into_iter().map(|s| s.source.as_str()).collect()
 }
 

@@ -1,8 +1,9 @@
 //! The table of sources, row by row.
 
+use lapwing_judge::{Ruling, SourceRow};
 use serde::Serialize;
 
-use crate::{Ruling, SourceRow, name, number, scale};
+use crate::{name, number, scale};
 
 /// A cell of the table: what is shown, and what it is sorted by (nothing when there is no value).
 #[derive(Serialize)]
@@ -69,12 +70,12 @@ impl SourceView {
             }),
             bar: scale::at(if row.weight.is_finite() { row.weight.clamp(0.0, 1.0) } else { 0.0 }),
             weight: Cell::of(Some(row.weight), |w| number::fixed(w, 2)),
-            unreliability: Cell::of(Some(row.unreliability), number::level),
+            unreliability: Cell::count(row.unreliability),
             rows: Cell::count(row.rows),
             batches: Cell::count(row.batches),
             mean_loss: Cell::of(row.mean_loss, number::value),
             reference,
-            share_above: Cell::of(row.share_above, number::percent),
+            share_above: Cell::of(row.share_above(), number::percent),
             label_error: Cell::of(row.label_error.map(|e| e.estimate), number::percent),
             label_error_interval: interval.unwrap_or_default(),
             nonfinite: Cell::count(row.nonfinite),

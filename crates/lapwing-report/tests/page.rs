@@ -4,7 +4,8 @@
 mod cases;
 
 use cases::{HOSTILE, crowd, hostile, nonsense, regression};
-use lapwing_report::{EpochMetric, Evidence, Report, ReportError, SourceRow, Trajectory, render};
+use lapwing_judge::{Evidence, SourceRow, WorstRow};
+use lapwing_report::{EpochMetric, Report, ReportError, Trajectory, render};
 
 /// All that stands between `<` and `>`.
 fn tags(page: &str) -> Vec<&str> {
@@ -69,7 +70,9 @@ fn what_was_measured_once_is_a_number_and_not_a_picture() {
     let page = render(&Report { epochs, ..Report::default() }).unwrap();
     assert!(page.contains("loss per epoch") && !page.contains("accuracy per epoch"));
     let (_, scores) = page.split_once("The model that was kept").unwrap();
-    assert!(scores.contains("accuracy") && scores.contains("25"), "{scores}");
+    let row = "<th scope=\"row\" class=\"text\"><bdi>test</bdi></th>\
+               <td class=\"text\"><bdi>accuracy</bdi></td><td>25.0\u{202F}%</td>";
+    assert!(scores.contains(row), "{scores}");
 }
 
 #[test]
@@ -106,10 +109,7 @@ fn parts_that_name_unknown_or_repeated_sources_are_refused() {
     assert!(matches!(render(&twice), Err(ReportError::DuplicateSource { .. })));
     let ragged = Evidence {
         source: "a".into(),
-        worst_rows: vec![lapwing_report::WorstRow {
-            features: vec!["x".into()],
-            ..Default::default()
-        }],
+        worst_rows: vec![WorstRow { features: vec!["x".into()], ..Default::default() }],
         ..Default::default()
     };
     let report = Report {

@@ -15,18 +15,17 @@
 //! Every file is whole or not there: it is written under another name and renamed. Nothing holds a time, so equal runs
 //! give equal bytes.
 
-use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use lapwing_report::{Interval, Report, SourceRow};
+use lapwing_judge::SourceRow;
+use lapwing_report::Report;
 use lapwing_train::{CheckpointDir, replace_file};
 
 use crate::results::MetricLine;
 use crate::{
-    Checkpoints, Fit, Job, Results, RunError, Settings, SourceRecord, model_file, sources_file,
-    trajectory_file,
+    Checkpoints, Fit, Job, Results, RunError, Settings, model_file, sources_file, trajectory_file,
 };
 
 const CONFIG: &str = "config.toml";
@@ -154,17 +153,11 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// The verdicts of a finished run, in the order of the table.
-    pub fn sources(&self) -> Result<Vec<SourceRecord>, RunError> {
-        self.need(SOURCES)?;
-        sources_file::read(&self.path.join(SOURCES))
-    }
-
-    /// The estimated share of wrong labels by source, where there are estimates.
-    pub fn label_errors(&self) -> Result<HashMap<String, Interval>, RunError> {
-        let report = self.report()?;
-        let error = |row: SourceRow| Some((row.source, row.label_error?));
-        Ok(report.sources.into_iter().filter_map(error).collect())
+    /// The sources of a finished run with their verdicts and findings, worst first.
+    pub fn sources(&self) -> Result<Vec<SourceRow>, RunError> {
+        let mut sources = self.report()?.sources;
+        sources.sort_by(SourceRow::worst_first);
+        Ok(sources)
     }
 
     /// Writes the report again, and says where.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use lapwing_data::DataError;
+use lapwing_judge::{JudgeError, Ruling};
 use lapwing_report::{ReportError, reveal};
 use lapwing_train::{DeviceError, ModelError, TrainError};
 use thiserror::Error;
@@ -25,6 +26,9 @@ pub enum RunError {
     /// The device is not to be had.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The sources cannot be judged: a fault of ours.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
     /// The report cannot be rendered.
     #[error(transparent)]
     Report(#[from] ReportError),
@@ -56,16 +60,20 @@ pub enum RunError {
     #[error("the settings cannot be written down: {0}")]
     Unwritable(Box<toml::ser::Error>),
     /// Something without which there is no run.
-    #[error("{0} is missing: it is needed to train")]
+    #[error("no {0} was given")]
     Missing(&'static str),
     /// Both a table and a share to test on.
     #[error("both a test file and a test fraction: expected one of them")]
     TwoTests,
     /// A guard names a source that is not in the data.
-    #[error("{flag} names the source {name:?}, which is not in the data{}", suggestion(close))]
+    #[error(
+        "the source {name:?} is to be {}, and is not in the data{}",
+        ruled(ruling),
+        suggestion(close)
+    )]
     UnknownSource {
-        /// The flag.
-        flag: &'static str,
+        /// What was ruled about it.
+        ruling: Ruling,
         /// The name.
         name: String,
         /// Names in the data that look like it.
@@ -85,6 +93,15 @@ pub enum RunError {
         /// Fewest.
         least: usize,
     },
+    /// Nothing to test on.
+    #[error("there is no row to test on")]
+    NothingToTest,
+    /// No method, or no repeat.
+    #[error("there is nothing to compare: expected at least one method and one repeat")]
+    NothingToCompare,
+    /// Training was stopped from outside.
+    #[error("the training was interrupted")]
+    Interrupted,
     /// Classes that training never saw.
     #[error(
         "{}: column {column:?} has classes that training never saw: {}",
@@ -130,6 +147,13 @@ pub enum RunError {
         /// What is wrong.
         reason: String,
     },
+}
+
+fn ruled(ruling: &Ruling) -> &'static str {
+    match ruling {
+        Ruling::Trusted => "trusted",
+        Ruling::Blocked => "blocked",
+    }
 }
 
 fn suggestion(close: &[String]) -> String {

@@ -5,17 +5,18 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use lapwing_data::{Dataset, Encoder, EncoderConfig, Split};
-use lapwing_report::Ruling;
+use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
 use lapwing_sample::{Data, Task};
 use lapwing_train::{
     CheckpointDir, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer, Plan, Resumed,
     Step, TableShape, TrainConfig, Trainer, auto_strength, plan,
 };
 
-use crate::recorder::{MOST_POINTS, Recorder, TrajectoryPoint};
+use crate::recorder::{MOST_POINTS, Recorder};
 use crate::settings::{FORGET_RATE, NOISE_RATE, SMOOTHING, TOLERANCE};
 use crate::{
-    MethodName, Metrics, ModelName, OptimiserName, RunError, Settings, Strength, TaskName,
+    MethodName, Metrics, ModelName, OptimiserName, Prepared, RunError, Settings, Strength,
+    TaskName, model_file,
 };
 
 /// Fewest rows that can be called a training set.
@@ -46,9 +47,9 @@ pub struct Job<'a> {
     device: DeviceName,
 }
 
-/// What a run tells while it goes on.
+/// How far a run has come.
 #[derive(Clone, Copy, Debug)]
-pub struct Glance<'a> {
+pub struct Progress<'a> {
     /// Steps done.
     pub step: u64,
     /// Steps planned.
@@ -68,9 +69,14 @@ pub struct Glance<'a> {
 /// Somebody who looks on.
 pub trait Watch {
     /// After each step; breaking ends the run with a checkpoint.
-    fn step(&mut self, glance: &Glance<'_>) -> ControlFlow<()> {
-        let _ = glance;
+    fn step(&mut self, progress: &Progress<'_>) -> ControlFlow<()> {
+        let _ = progress;
         ControlFlow::Continue(())
+    }
+
+    /// Before each training of a comparison.
+    fn training(&mut self, method: MethodName) {
+        let _ = method;
     }
 
     /// Once, before the first step of a run that goes on from a checkpoint.
@@ -101,41 +107,10 @@ pub struct Fit {
     pub history: Vec<Epoch>,
     /// Steps done.
     pub steps: u64,
-    /// What the rule knows of every source, in the order of the table.
-    pub sources: Vec<SourceFacts>,
+    /// What the rule knows of every source, in the order of the table; not yet judged.
+    pub sources: Vec<SourceRow>,
     /// Loss, unreliability and weight step by step, thinned.
     pub trajectory: Vec<TrajectoryPoint>,
-}
-
-/// What the rule knows of a source at the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SourceFacts {
-    /// Training rows.
-    pub rows: u64,
-    /// Batches in which it had a finite loss.
-    pub batches: u64,
-    /// C.
-    pub unreliability: u64,
-    /// Its weight, the user's guards included.
-    pub weight: f64,
-    /// f(C), whatever the user said. Under other methods than LAP, what it would have been.
-    pub rule_weight: f64,
-    /// Mean loss over its window.
-    pub mean_loss: Option<f64>,
-    /// Mean loss of the others.
-    pub reference_loss: Option<f64>,
-    /// Its standard deviation.
-    pub reference_std: Option<f64>,
-    /// Losses that were not finite.
-    pub nonfinite: u64,
-    /// Steps in which it was compared with the others.
-    pub judged: u64,
-    /// How many of these found it above the threshold.
-    pub above: u64,
-    /// The first of these.
-    pub first_departure_step: Option<u64>,
-    /// What the user ruled.
-    pub ruling: Option<Ruling>,
 }
 
 impl<'a> Job<'a> {
@@ -238,7 +213,7 @@ impl<'a> Job<'a> {
             relabel: None,
         };
         let mut trainer = Trainer::new(self.config.clone(), &self.method, data, self.device)?;
-        let mut looker = Looker {
+        let mut witness = Witness {
             recorder: Recorder::new(MOST_POINTS),
             lowered: vec![false; self.dataset.sources.names.len()],
             loss: None,
@@ -247,18 +222,18 @@ impl<'a> Job<'a> {
             watch,
         };
         if let Some(saved) = checkpoints.filter(|checkpoints| checkpoints.resume) {
-            let resumed = trainer.resume(&saved.directory, &mut looker)?;
-            looker.last_epoch = trainer.history().last().cloned();
-            for (source, lowered) in looker.lowered.iter_mut().enumerate() {
+            let resumed = trainer.resume(&saved.directory, &mut witness)?;
+            witness.last_epoch = trainer.history().last().cloned();
+            for (source, lowered) in witness.lowered.iter_mut().enumerate() {
                 *lowered = trainer.method().standing(source as u32).weight < 0.5;
             }
-            looker.watch.resumed(&resumed);
+            witness.watch.resumed(&resumed);
         }
         let place = checkpoints.map(|saved| (&saved.directory, saved.interval));
-        if trainer.run(&mut looker, place)? == Finish::Interrupted {
+        if trainer.run(&mut witness, place)? == Finish::Interrupted {
             return Ok(None);
         }
-        let trajectory = looker.recorder.into_points();
+        let trajectory = witness.recorder.into_points();
         Ok(Some(Fit {
             model: trainer.model()?,
             history: trainer.history().to_vec(),
@@ -268,19 +243,20 @@ impl<'a> Job<'a> {
         }))
     }
 
-    fn facts(&self, trainer: &Trainer<'_>) -> Vec<SourceFacts> {
-        let mut facts: Vec<SourceFacts> = (0..self.dataset.sources.names.len() as u32)
-            .map(|source| SourceFacts {
+    fn facts(&self, trainer: &Trainer<'_>) -> Vec<SourceRow> {
+        let ruling = |source: u32| {
+            let rulings =
+                [(&self.guards.blocked, Ruling::Blocked), (&self.guards.trusted, Ruling::Trusted)];
+            rulings.into_iter().find(|(named, _)| named.contains(&source)).map(|(_, ruling)| ruling)
+        };
+        let mut facts: Vec<SourceRow> = (0..)
+            .zip(&self.dataset.sources.names)
+            .map(|(source, name)| SourceRow {
+                source: name.clone(),
                 weight: 1.0,
                 rule_weight: 1.0,
-                ruling: if self.guards.blocked.contains(&source) {
-                    Some(Ruling::Blocked)
-                } else if self.guards.trusted.contains(&source) {
-                    Some(Ruling::Trusted)
-                } else {
-                    None
-                },
-                ..SourceFacts::default()
+                ruling: ruling(source),
+                ..SourceRow::default()
             })
             .collect();
         for &row in &self.split.train {
@@ -291,22 +267,17 @@ impl<'a> Job<'a> {
         let looked_on = self.settings.method() != MethodName::Lap;
         for status in lap.sources() {
             let known = &mut facts[*status.source as usize];
-            known.batches = status.batches;
-            known.unreliability = status.unreliability;
-            known.weight = trainer.method().standing(*status.source).weight;
-            known.rule_weight = if looked_on {
-                let depression = lapwing_core::DISCRETE_AMOUNT * strength;
-                1.0 - libm::tanh(depression * status.unreliability as f64).powi(2)
-            } else {
-                status.weight
+            *known = SourceRow {
+                rows: known.rows,
+                ruling: known.ruling,
+                weight: trainer.method().standing(*status.source).weight,
+                ..SourceRow::seen(std::mem::take(&mut known.source), &status)
             };
-            known.mean_loss = status.mean_loss;
-            known.reference_loss = status.reference.map(|reference| reference.mean);
-            known.reference_std = status.reference.map(|reference| reference.std);
-            known.nonfinite = status.nonfinite;
-            known.judged = status.judged;
-            known.above = status.above;
-            known.first_departure_step = status.first_departure_step;
+            if looked_on {
+                let depression = lapwing_core::DISCRETE_AMOUNT * strength;
+                known.rule_weight =
+                    1.0 - libm::tanh(depression * status.unreliability as f64).powi(2);
+            }
         }
         for known in &mut facts {
             known.weight = match known.ruling {
@@ -318,8 +289,13 @@ impl<'a> Job<'a> {
         facts
     }
 
-    /// Metrics of a model on rows of the table; `None` where there is no row.
-    pub fn test(&self, model: &Model, rows: &[u32]) -> Result<Option<Metrics>, RunError> {
+    /// Metrics of a model on what there is to test on; `None` where there is no row.
+    pub fn test(&self, model: &Model, prepared: &Prepared) -> Result<Option<Metrics>, RunError> {
+        if let Some(data) = &prepared.test {
+            let (target, predictions) = model_file::test(model, &self.encoder, data)?;
+            return Ok(Metrics::of(&target, &predictions));
+        }
+        let rows = &self.split.test;
         let bound = self.encoder.bind(&self.dataset.table)?;
         let predictions = model.predict(&bound, rows)?;
         Ok(Metrics::of(&self.dataset.target.select(rows), &predictions))
@@ -337,7 +313,7 @@ impl<'a> Job<'a> {
 }
 
 /// Records, counts, and passes on what happens.
-struct Looker<'w> {
+struct Witness<'w> {
     recorder: Recorder,
     lowered: Vec<bool>,
     loss: Option<f64>,
@@ -346,7 +322,7 @@ struct Looker<'w> {
     watch: &'w mut dyn Watch,
 }
 
-impl Observer for Looker<'_> {
+impl Observer for Witness<'_> {
     fn on_step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         self.recorder.record(step);
         for source in step.sources {
@@ -359,7 +335,7 @@ impl Observer for Looker<'_> {
             let mean = sum / rows;
             self.loss = Some(self.loss.map_or(mean, |loss| 0.98 * loss + 0.02 * mean));
         }
-        self.watch.step(&Glance {
+        self.watch.step(&Progress {
             step: step.step + 1,
             steps: step.steps,
             epoch: step.epoch,
@@ -431,21 +407,25 @@ fn sources_in(dataset: &Dataset, rows: &[u32]) -> BTreeSet<u32> {
 /// Names of sources become their numbers.
 fn guards(dataset: &Dataset, split: &Split, settings: &Settings) -> Result<Guards, RunError> {
     let names = &dataset.sources.names;
-    let number = |flag: &'static str, name: &String| {
+    let number = |ruling: Ruling, name: &String| {
         let place = names.iter().position(|known| known == name);
         place.map(|place| place as u32).ok_or_else(|| RunError::UnknownSource {
-            flag,
+            ruling,
             name: name.clone(),
             close: close_names(names, name),
         })
     };
-    let numbers = |flag, asked: &Option<Vec<String>>| {
-        asked.iter().flatten().map(|name| number(flag, name)).collect::<Result<BTreeSet<u32>, _>>()
+    let numbers = |ruling, asked: &Option<Vec<String>>| {
+        asked
+            .iter()
+            .flatten()
+            .map(|name| number(ruling, name))
+            .collect::<Result<BTreeSet<u32>, _>>()
     };
     let guards = Guards {
         floor: settings.floor.unwrap_or(0.0),
-        trusted: numbers("--trust", &settings.trust)?,
-        blocked: numbers("--block", &settings.block)?,
+        trusted: numbers(Ruling::Trusted, &settings.trust)?,
+        blocked: numbers(Ruling::Blocked, &settings.block)?,
     };
     if let Some(&both) = guards.trusted.intersection(&guards.blocked).next() {
         return Err(RunError::TrustedAndBlocked(names[both as usize].clone()));

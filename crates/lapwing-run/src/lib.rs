@@ -3,31 +3,67 @@
 //! ```text
 //! Settings ─ Prepared::read ─▶ dataset, split, test ─ Job::new ─▶ plan ─ Job::run ─▶ Fit ─ Results::new ─▶ RunDirectory
 //! ```
+//!
+//! Three hospitals, one of which says the contrary:
+//!
+//! ```
+//! use lapwing_judge::Verdict;
+//! use lapwing_run::{Job, Prepared, Results, RunDirectory, Settings};
+//!
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("visits.csv");
+//! let mut table = "age,hospital,ill\n".to_owned();
+//! for row in 0..600 {
+//!     let (age, hospital) = (row * 7 % 100, ["north", "south", "attic"][row % 3]);
+//!     let ill = (age > 50) != (hospital == "attic");
+//!     table += &format!("{age},{hospital},{ill}\n");
+//! }
+//! std::fs::write(&path, table)?;
+//!
+//! let (target, source) = (Some("ill".to_owned()), Some("hospital".to_owned()));
+//! let settings = Settings { data: Some(path), target, source, epochs: Some(60), ..Settings::default() };
+//! let prepared = Prepared::read(&settings)?;
+//! let job = Job::new(&prepared.dataset, &prepared.split, &settings)?;
+//! let Some(fit) = job.run(None, &mut ())? else { return Ok(()) }; // `()` looks on and never interrupts
+//! let results = Results::new(&prepared, &job, &fit, None)?;
+//! for source in &results.sources {
+//!     let expected = if source.source == "attic" { Verdict::Unreliable } else { Verdict::Reliable };
+//!     assert_eq!(source.verdict, expected);
+//! }
+//! RunDirectory::create(&directory.path().join("run"), false)?.write(&job, &fit, &results)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Comparison`] trains several methods side by side, [`Replay`] runs the rule over a log of losses without training.
 
+mod compare;
 mod demo;
 mod directory;
 mod error;
-mod evidence;
 mod fit;
+mod judgement;
 mod metrics;
 mod model_file;
+mod paired;
 mod prepare;
 mod recorder;
+mod replay;
+mod report;
 mod results;
 mod settings;
 mod sources_file;
 mod trajectory_file;
-mod verdict;
 
+pub use compare::{Comparison, Outcome};
 pub use demo::{DEMO_LEVELS, Moon, two_moons};
 pub use directory::RunDirectory;
 pub use error::RunError;
-pub use fit::{Checkpoints, Fit, Glance, Job, Watch};
+pub use fit::{Checkpoints, Fit, Job, Progress, Watch};
 pub use metrics::Metrics;
 pub use model_file::{Evaluation, Predicted, Predictor};
+pub use paired::{Difference, Spread};
 pub use prepare::Prepared;
-pub use recorder::{MOST_POINTS, Recorder, TrajectoryPoint};
-pub use results::Results;
+pub use recorder::{MOST_POINTS, Recorder};
+pub use replay::{Replay, ReplayError};
+pub use results::{MetricLine, Results};
 pub use settings::{MethodName, ModelName, OptimiserName, Settings, Strength, TaskName};
-pub use sources_file::SourceRecord;
-pub use verdict::{Facts, LabelError, label_error, verdict, wilson};

@@ -168,7 +168,7 @@ pub(crate) fn test(
         });
     }
     let Some(target) = data.target.clone() else {
-        return Err(RunError::Missing("the target"));
+        return Err(RunError::Missing("target column"));
     };
     let rows: Vec<u32> = (0..data.table.len() as u32).collect();
     let bound = encoder.bind(&data.table)?;

@@ -3,25 +3,11 @@
 //! At most [`MOST_POINTS`] points are kept. When there are more, every other step is forgotten and from then on only
 //! every second (fourth, eighth, …) step is recorded. That depends on the steps alone, so a resumed run keeps the same.
 
+use lapwing_judge::TrajectoryPoint;
 use lapwing_train::Step;
 
 /// Most points kept.
 pub const MOST_POINTS: usize = 1 << 18;
-
-/// One source at one step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TrajectoryPoint {
-    /// Steps before this one.
-    pub step: u64,
-    /// The source.
-    pub source: u32,
-    /// Mean of its finite losses in the batch; NaN where there was none.
-    pub loss: f64,
-    /// C after the step.
-    pub unreliability: u64,
-    /// Its weight after the step.
-    pub weight: f64,
-}
 
 /// Bytes of a point in a checkpoint.
 const POINT: usize = 36;

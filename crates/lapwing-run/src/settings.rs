@@ -280,17 +280,17 @@ impl Settings {
 
     /// The table, or an error that says that it is missing.
     pub fn data(&self) -> Result<&Path, RunError> {
-        self.data.as_deref().ok_or(RunError::Missing("DATA"))
+        self.data.as_deref().ok_or(RunError::Missing("table"))
     }
 
     /// The target column, or an error that says that it is missing.
     pub fn target(&self) -> Result<&str, RunError> {
-        self.target.as_deref().ok_or(RunError::Missing("--target"))
+        self.target.as_deref().ok_or(RunError::Missing("target column"))
     }
 
     /// The source column, or an error that says that it is missing.
     pub fn source(&self) -> Result<&str, RunError> {
-        self.source.as_deref().ok_or(RunError::Missing("--source"))
+        self.source.as_deref().ok_or(RunError::Missing("source column"))
     }
 
     /// The method.

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::ArrowError;
+use lapwing_judge::TrajectoryPoint;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-
-use crate::recorder::TrajectoryPoint;
 
 pub(crate) fn encode(
     points: &[TrajectoryPoint],

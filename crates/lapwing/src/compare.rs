@@ -4,16 +4,15 @@ use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use clap::Args;
-use lapwing_data::Split;
 use lapwing_run::{
-    Glance, Job, MethodName, Metrics, Prepared, Results, Settings, Strength, TaskName, Watch,
+    Comparison, Difference, MethodName, Metrics, Prepared, Settings, Spread, Strength, TaskName,
+    Watch,
 };
 use serde_json::{Map, Value, json};
 
 use crate::output::count;
-use crate::paired::{Difference, Spread};
 use crate::progress::Progress;
 use crate::table::TextTable;
 
@@ -135,34 +134,26 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
     }
 
-    let mut outcomes: Vec<Outcome> = arguments.methods.iter().copied().map(Outcome::new).collect();
-    let trainings = u64::from(arguments.repeats) * outcomes.len() as u64;
+    let last = settings.seed().checked_add(u64::from(arguments.repeats) - 1);
+    last.context("--seed is too large")?;
+    let trainings = u64::from(arguments.repeats) * arguments.methods.len() as u64;
     let mut progress = TrainingsProgress {
         progress: Progress::new("compare", Some(trainings * PARTS), arguments.quiet),
-        done: 0,
+        started: 0,
         trainings,
         method: "",
     };
-    for repeat in 0..u64::from(arguments.repeats) {
-        let seed = settings.seed().checked_add(repeat).context("--seed is too large")?;
-        let mut settings = Settings { seed: Some(seed), ..settings.clone() };
-        prepared.split = Split::new(&prepared.dataset.target, &settings.split()?)?;
-        for outcome in &mut outcomes {
-            settings.method = Some(outcome.method);
-            progress.method = outcome.method.word();
-            outcome.metrics.push(tested(&prepared, &settings, &mut progress)?);
-            progress.done += 1;
-        }
-    }
+    let methods = &arguments.methods;
+    let comparison =
+        Comparison::run(&mut prepared, &settings, methods, arguments.repeats, &mut progress)?;
     progress.progress.finish();
 
-    let comparison = Comparison::new(&outcomes)?;
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        writeln!(out, "{}", comparison.object(&outcomes, settings.seed()))?;
+        writeln!(out, "{}", object(&comparison, settings.seed()))?;
     } else {
-        write!(out, "{}", comparison.table(&outcomes))?;
-        writeln!(out, "{}", comparison.conclusion)?;
+        write!(out, "{}", table(&comparison))?;
+        writeln!(out, "{}", conclusion(&comparison))?;
     }
     if !arguments.quiet {
         eprintln!(
@@ -176,21 +167,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// Trains once and tests.
-fn tested(
-    prepared: &Prepared,
-    settings: &Settings,
-    progress: &mut TrainingsProgress,
-) -> anyhow::Result<Metrics> {
-    let job = Job::new(&prepared.dataset, &prepared.split, settings)?;
-    let Some(fit) = job.run(None, progress)? else { bail!("the training was interrupted") };
-    let metrics = match prepared.test {
-        None => job.test(&fit.model, &prepared.split.test)?,
-        Some(_) => Results::new(prepared, &job, &fit, None)?.test,
-    };
-    metrics.context("there is no row to test on")
 }
 
 impl Arguments {
@@ -225,108 +201,52 @@ impl Arguments {
     }
 }
 
-/// All results of a method, by repeat.
-struct Outcome {
-    method: MethodName,
-    metrics: Vec<Metrics>,
+fn table(comparison: &Comparison) -> String {
+    let mut table = TextTable::new(&["method", ">mean", ">std", ">difference", "95 % interval"]);
+    let differences = comparison.differences();
+    for (at, outcome) in comparison.outcomes.iter().enumerate() {
+        let Spread { mean, std } = Spread::of(&outcome.primary());
+        let difference = at.checked_sub(1).map(|at| differences[at]);
+        table.row([
+            outcome.method.word().to_owned(),
+            digits(mean),
+            std.map(|std| format!("±{}", digits(std))).unwrap_or_default(),
+            difference.map(|difference| signed(difference.mean)).unwrap_or_default(),
+            difference.and_then(|difference| difference.interval).map(interval).unwrap_or_default(),
+        ]);
+    }
+    let repeats = comparison.outcomes.first().map_or(0, |outcome| outcome.metrics.len());
+    let better = if comparison.lower_is_better { "lower is better" } else { "higher is better" };
+    format!("test {} over {repeats} repeats, {better}\n{}", comparison.metric, table.render())
 }
 
-impl Outcome {
-    fn new(method: MethodName) -> Self {
-        Self { method, metrics: Vec::new() }
-    }
-
-    fn primary(&self) -> Vec<f64> {
-        self.metrics.iter().map(|metrics| metrics.primary().1).collect()
-    }
-}
-
-struct Comparison {
-    metric: &'static str,
-    lower_is_better: bool,
-    /// To the first method, one for each of the others.
-    differences: Vec<Difference>,
-    conclusion: String,
-}
-
-impl Comparison {
-    fn new(outcomes: &[Outcome]) -> anyhow::Result<Self> {
-        let first = outcomes.first().context("no method")?;
-        let (metric, _) = first.metrics.first().context("no repeat")?.primary();
-        let lower_is_better = metric == "mse";
-        let reference = first.primary();
-        let others = &outcomes[1..];
-        let differences: Vec<Difference> =
-            others.iter().map(|other| Difference::of(&other.primary(), &reference)).collect();
-        // The question is whether LAP beats standard training, in whatever order they were named.
-        let find = |method| outcomes.iter().find(|outcome| outcome.method == method);
-        let pair = match (find(MethodName::Lap), find(MethodName::Standard)) {
-            (Some(lap), Some(standard)) => Some((lap, standard)),
-            _ => others.last().map(|other| (other, first)),
-        };
-        let conclusion = match pair {
-            Some((candidate, reference)) => conclusion(
-                candidate.method.word(),
-                reference.method.word(),
-                metric,
-                lower_is_better,
-                Difference::of(&candidate.primary(), &reference.primary()),
-            ),
-            None => {
-                format!("There is one method only, {}: nothing to compare.", first.method.word())
-            }
-        };
-        Ok(Self { metric, lower_is_better, differences, conclusion })
-    }
-
-    fn table(&self, outcomes: &[Outcome]) -> String {
-        let mut table =
-            TextTable::new(&["method", ">mean", ">std", ">difference", "95 % interval"]);
-        for (at, outcome) in outcomes.iter().enumerate() {
-            let Spread { mean, std } = Spread::of(&outcome.primary());
-            let difference = at.checked_sub(1).map(|at| self.differences[at]);
-            table.row([
-                outcome.method.word().to_owned(),
-                digits(mean),
-                std.map(|std| format!("±{}", digits(std))).unwrap_or_default(),
-                difference.map(|difference| signed(difference.mean)).unwrap_or_default(),
-                difference
-                    .and_then(|difference| difference.interval)
-                    .map(interval)
-                    .unwrap_or_default(),
-            ]);
-        }
-        let repeats = outcomes.first().map_or(0, |outcome| outcome.metrics.len());
-        let better = if self.lower_is_better { "lower is better" } else { "higher is better" };
-        format!("test {} over {repeats} repeats, {better}\n{}", self.metric, table.render())
-    }
-
-    fn object(&self, outcomes: &[Outcome], seed: u64) -> Value {
-        let methods: Vec<Value> = outcomes
-            .iter()
-            .enumerate()
-            .map(|(at, outcome)| {
-                let difference = at.checked_sub(1).map(|at| self.differences[at]);
-                json!({
-                    "method": outcome.method.word(),
-                    "metrics": metrics_object(&outcome.metrics),
-                    "difference": difference.map(|difference| json!({
-                        "mean": difference.mean,
-                        "low": difference.interval.map(|(low, _)| low),
-                        "high": difference.interval.map(|(_, high)| high),
-                    })),
-                })
+fn object(comparison: &Comparison, seed: u64) -> Value {
+    let differences = comparison.differences();
+    let methods: Vec<Value> = comparison
+        .outcomes
+        .iter()
+        .enumerate()
+        .map(|(at, outcome)| {
+            let difference = at.checked_sub(1).map(|at| differences[at]);
+            json!({
+                "method": outcome.method.word(),
+                "metrics": metrics_object(&outcome.metrics),
+                "difference": difference.map(|difference| json!({
+                    "mean": difference.mean,
+                    "low": difference.interval.map(|(low, _)| low),
+                    "high": difference.interval.map(|(_, high)| high),
+                })),
             })
-            .collect();
-        json!({
-            "metric": self.metric,
-            "lower_is_better": self.lower_is_better,
-            "repeats": outcomes.first().map_or(0, |outcome| outcome.metrics.len()),
-            "seed": seed,
-            "methods": methods,
-            "conclusion": self.conclusion,
         })
-    }
+        .collect();
+    json!({
+        "metric": comparison.metric,
+        "lower_is_better": comparison.lower_is_better,
+        "repeats": comparison.outcomes.first().map_or(0, |outcome| outcome.metrics.len()),
+        "seed": seed,
+        "methods": methods,
+        "conclusion": conclusion(comparison),
+    })
 }
 
 /// Mean, spread and values of every metric. A metric that is not to be had in some repeat has no mean.
@@ -351,7 +271,22 @@ fn metrics_object(repeats: &[Metrics]) -> Value {
 }
 
 /// The answer in a sentence.
-fn conclusion(
+fn conclusion(comparison: &Comparison) -> String {
+    let Some((candidate, reference)) = comparison.pair() else {
+        let only = comparison.outcomes.first().map_or("none", |outcome| outcome.method.word());
+        return format!("There is one method only, {only}: nothing to compare.");
+    };
+    worth(
+        candidate.method.word(),
+        reference.method.word(),
+        comparison.metric,
+        comparison.lower_is_better,
+        Difference::of(&candidate.primary(), &reference.primary()),
+    )
+}
+
+/// Whether a method is worth it beside another.
+fn worth(
     candidate: &str,
     reference: &str,
     metric: &str,
@@ -406,17 +341,24 @@ fn interval((low, high): (f64, f64)) -> String {
 /// How far all trainings together have come.
 struct TrainingsProgress {
     progress: Progress,
-    done: u64,
+    /// Trainings begun.
+    started: u64,
     trainings: u64,
     method: &'static str,
 }
 
 impl Watch for TrainingsProgress {
-    fn step(&mut self, glance: &Glance<'_>) -> ControlFlow<()> {
-        let part = glance.step * PARTS / glance.steps.max(1);
-        let (done, trainings, method) = (self.done, self.trainings, self.method);
-        self.progress.set(done * PARTS + part.min(PARTS), || {
-            format!("training {} of {trainings}, {method}, epoch {}", done + 1, glance.epoch + 1)
+    fn training(&mut self, method: MethodName) {
+        self.started += 1;
+        self.method = method.word();
+    }
+
+    fn step(&mut self, run: &lapwing_run::Progress<'_>) -> ControlFlow<()> {
+        let part = run.step * PARTS / run.steps.max(1);
+        let (started, trainings, method) = (self.started, self.trainings, self.method);
+        let before = started.saturating_sub(1) * PARTS;
+        self.progress.set(before + part.min(PARTS), || {
+            format!("training {started} of {trainings}, {method}, epoch {}", run.epoch + 1)
         });
         ControlFlow::Continue(())
     }
@@ -428,7 +370,7 @@ mod tests {
 
     fn said(lower_is_better: bool, mean: f64, interval: Option<(f64, f64)>) -> String {
         let metric = if lower_is_better { "mse" } else { "accuracy" };
-        conclusion("lap", "standard", metric, lower_is_better, Difference { mean, interval })
+        worth("lap", "standard", metric, lower_is_better, Difference { mean, interval })
     }
 
     #[test]

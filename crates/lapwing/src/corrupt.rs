@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use lapwing_data::{Compression, Kind, ReadOptions, Schema, TableFile, Task, rewrite};
-use lapwing_noise::{Changes, Level, NoiseKind};
+use lapwing_data::{Compression, TableFile, Task};
+use lapwing_noise::{Level, NoiseKind, SourceCount, TableNoise};
 
-use crate::corruption::{Corruption, Request, SourceCount};
 use crate::output::{Output, count};
 use crate::progress::Progress;
 
@@ -87,23 +86,9 @@ enum TaskChoice {
     Regression,
 }
 
-/// Why a kind cannot be had in a table, where it cannot.
-fn unfit(kind: NoiseKind) -> Option<&'static str> {
-    match kind {
-        NoiseKind::BatchLabelShuffle => {
-            Some("it is drawn anew in every training batch; chunk-label-shuffle is its fixed form")
-        }
-        NoiseKind::BatchLabelFlip => {
-            Some("it is drawn anew in every training batch; chunk-label-flip is its fixed form")
-        }
-        NoiseKind::HumanLabels => Some("it needs labels that people gave beside the true ones"),
-        _ => None,
-    }
-}
-
 fn after_help() -> String {
     let mut text = "Kinds of noise:\n".to_owned();
-    for kind in NoiseKind::ALL.into_iter().filter(|&kind| unfit(kind).is_none()) {
+    for kind in NoiseKind::ALL.into_iter().filter(|kind| kind.unfit_for_tables().is_none()) {
         text.push_str(&format!("  {kind:<24} {}\n", kind.description()));
     }
     text.push_str(
@@ -121,108 +106,49 @@ Examples:
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let kind = arguments.noise;
-    if let Some(reason) = unfit(kind) {
-        bail!("{kind} is no noise for a table: {reason}");
+    let noise = arguments.noise();
+    if let Some(reason) = noise.kind.unfit_for_tables() {
+        bail!(lapwing_noise::TableNoiseError::Unfit { kind: noise.kind, reason });
     }
     let file = TableFile::open_text(&arguments.data)?;
     if let Some(out) = &arguments.out {
         check_format(out, &file)?;
     }
     let mut output = Output::open(arguments.out.as_deref(), arguments.force)?;
-
-    let schema = Schema::infer(&file, &arguments.read_options())?;
-    let columns = arguments.columns(&file, &schema)?;
-    let request = Request {
-        kind,
-        level: arguments.level,
-        seed: arguments.seed,
-        sources: &arguments.sources,
-        chunk: arguments.chunk as usize,
-        target: file.position(&arguments.target)?,
-        source: file.position(&arguments.source)?,
-        columns,
-        target_is_numeric: schema.target().is_some_and(|target| target.kind == Kind::Numeric),
-    };
-    let mut corruption = Corruption::plan(&file, request)?;
-
+    let mut corruption = noise.plan(&file)?;
     let mut progress = Progress::new("corrupt", Some(corruption.rows()), arguments.quiet);
     let compression = arguments.out.as_deref().map_or(Compression::None, Compression::of_name);
-    let rows = rewrite(&arguments.data, &mut output, compression, |row, record| {
-        corruption.edit(row, record);
+    corruption.copy(&file, &mut output, compression, |row| {
         if row.is_multiple_of(ROWS_BETWEEN_UPDATES) {
             progress.set(row, || format!("{} rows", count(row)));
         }
-        anyhow::Ok(())
     })?;
-    if rows != corruption.rows() {
-        bail!("{} changed while it was being read", arguments.data.display());
-    }
     progress.finish();
     output.flush()?;
     output.finish()?;
     if !arguments.quiet {
-        eprintln!("{}", summary(kind, corruption.counts()));
+        eprintln!("{}", summary(noise.kind, corruption.counts()));
     }
     Ok(())
 }
 
 impl Arguments {
-    fn read_options(&self) -> ReadOptions {
-        let task = match self.task {
-            TaskChoice::Auto => None,
-            TaskChoice::Classification => Some(Task::Classification),
-            TaskChoice::Regression => Some(Task::Regression),
-        };
-        let features = self.features.clone();
-        ReadOptions { task, features, ..ReadOptions::new(&self.target, &self.source) }
-    }
-
-    /// The columns that noise of the inputs changes, once it is clear that the kind fits the table.
-    fn columns(&self, file: &TableFile, schema: &Schema) -> anyhow::Result<Vec<usize>> {
-        let (kind, target) = (self.noise, &self.target);
-        let changes = kind.changes();
-        if self.features.is_some() && changes != Changes::Inputs {
-            bail!("--features is for noise of the inputs; {kind} changes the target {target:?}");
+    fn noise(&self) -> TableNoise {
+        TableNoise {
+            kind: self.noise,
+            level: self.level,
+            seed: self.seed,
+            target: self.target.clone(),
+            source: self.source.clone(),
+            sources: self.sources.clone(),
+            features: self.features.clone(),
+            task: match self.task {
+                TaskChoice::Auto => None,
+                TaskChoice::Classification => Some(Task::Classification),
+                TaskChoice::Regression => Some(Task::Regression),
+            },
+            chunk: self.chunk as usize,
         }
-        match (changes, schema.task) {
-            (Changes::Labels, Task::Regression) => bail!(
-                "{kind} changes classes, and the target {target:?} is a number; uniform-target is for \
-                 numbers, --task classification takes them for classes"
-            ),
-            (Changes::Numbers, Task::Classification) => bail!(
-                "{kind} changes numbers, and the target {target:?} is a class; random-label is for \
-                 classes, --task regression takes them for numbers"
-            ),
-            (Changes::Numbers, _)
-                if schema.target().is_some_and(|column| column.kind != Kind::Numeric) =>
-            {
-                bail!("{kind} changes numbers, and the target {target:?} is a date")
-            }
-            (Changes::Inputs, _) => {}
-            _ => return Ok(Vec::new()),
-        }
-        let mut columns = Vec::new();
-        for column in schema.features() {
-            if column.kind == Kind::Numeric {
-                columns.push(file.position(&column.name)?);
-            } else if self.features.is_some() {
-                bail!(
-                    "{kind} changes numbers, and the column {:?} is {}",
-                    column.name,
-                    column.kind
-                );
-            }
-        }
-        let needed = if kind == NoiseKind::ChunkShuffle { 2 } else { 1 };
-        if columns.len() < needed {
-            bail!(
-                "{kind} needs {needed} numeric feature columns or more, {} has {}",
-                file.path().display(),
-                columns.len()
-            );
-        }
-        Ok(columns)
     }
 }
 

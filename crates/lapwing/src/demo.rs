@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         anyhow::Ok(fit?)
     };
     let Some(fit_standard) = fit("standard", &standard)? else { return Ok(()) };
-    let baseline = Results::new(&prepared, &standard, &fit_standard, None)?.test;
+    let baseline = standard.test(&fit_standard.model, &prepared)?;
     let baseline = baseline.map(|metrics| metrics.primary().1);
     let Some(fit_lap) = fit("lap", &lap)? else { return Ok(()) };
     let results = Results::new(&prepared, &lap, &fit_lap, baseline)?;
@@ -99,20 +99,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     directory.write(&lap, &fit_lap, &results)?;
 
     let accuracy = results.test.as_ref().map(|metrics| metrics.primary().1);
-    let (sources, errors) = verdicts::worst_first(&results);
+    let sources = verdicts::worst_first(&results.sources);
     let mut stdout = std::io::stdout().lock();
     if *json {
-        let listed = sources
-            .iter()
-            .map(|record| verdicts::object(record, errors.get(&record.source)))
-            .collect::<anyhow::Result<Vec<_>>>()?;
+        let listed = sources.iter().map(verdicts::object).collect::<anyhow::Result<Vec<_>>>()?;
         let accuracies = serde_json::json!({"standard": baseline, "lap": accuracy});
         let object = serde_json::json!({
             "run": out.display().to_string(), "accuracy": accuracies, "sources": listed,
         });
         writeln!(stdout, "{object}")?;
     } else {
-        write!(stdout, "{}", verdicts::table(&sources, &errors))?;
+        write!(stdout, "{}", verdicts::table(&sources))?;
         let per_cent = |share: Option<f64>| format!("{:.2} %", 100.0 * share.unwrap_or(f64::NAN));
         writeln!(
             stdout,

@@ -4,6 +4,8 @@ use std::io;
 use std::process::ExitCode;
 
 use lapwing_data::DataError;
+use lapwing_judge::Ruling;
+use lapwing_noise::{TableNoiseError, TargetIs};
 use lapwing_run::RunError;
 
 /// Something the user asked to fail on.
@@ -30,10 +32,11 @@ pub(crate) fn exit_code(done: anyhow::Result<()>) -> ExitCode {
         return ExitCode::from(1);
     }
     eprintln!("error: {}", printable(&format!("{error:#}")));
-    let advice = match error.downcast_ref::<RunError>() {
-        Some(error) => run_advice(error),
-        None => error.downcast_ref().and_then(advice),
-    };
+    let advice = error
+        .downcast_ref()
+        .and_then(run_advice)
+        .or_else(|| error.downcast_ref().and_then(noise_advice))
+        .or_else(|| error.downcast_ref().and_then(advice));
     if let Some(advice) = advice {
         eprintln!("{advice}");
     }
@@ -69,8 +72,14 @@ fn run_advice(error: &RunError) -> Option<&'static str> {
         RunError::NotEmpty(_) => Some(
             "hint: --force replaces the run in it, --resume goes on with it, --out names another directory",
         ),
-        RunError::Missing("DATA" | "--target" | "--source") => {
-            Some("example: lapwing train data.csv --target label --source hospital")
+        RunError::Missing(_) => Some(
+            "hint: DATA, --target and --source are needed: lapwing train data.csv --target label --source hospital",
+        ),
+        RunError::UnknownSource { ruling: Ruling::Trusted, .. } => {
+            Some("hint: --trust takes names as they stand in the column of --source")
+        }
+        RunError::UnknownSource { ruling: Ruling::Blocked, .. } => {
+            Some("hint: --block takes names as they stand in the column of --source")
         }
         RunError::NotARun { .. } => {
             Some("hint: `lapwing train --resume RUN` finishes a run that was interrupted")
@@ -83,6 +92,20 @@ fn run_advice(error: &RunError) -> Option<&'static str> {
         ),
         RunError::Data(DataError::MissingColumn { .. }) => None,
         RunError::Data(error) => advice(error),
+        _ => None,
+    }
+}
+
+fn noise_advice(error: &TableNoiseError) -> Option<&'static str> {
+    match error {
+        TableNoiseError::NotOfInputs { .. } => Some("hint: --features is for noise of the inputs"),
+        TableNoiseError::Target { is: TargetIs::Number, .. } => {
+            Some("hint: --task classification takes the numbers for classes")
+        }
+        TableNoiseError::Target { is: TargetIs::Class, .. } => {
+            Some("hint: --task regression takes the classes for numbers")
+        }
+        TableNoiseError::Data(error) => advice(error),
         _ => None,
     }
 }

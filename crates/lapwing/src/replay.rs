@@ -1,16 +1,17 @@
 //! `lapwing replay`: the rule over a log of losses, without training.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lapwing_core::{BatchSums, Lap};
-use lapwing_data::{LogColumns, LossLog};
-use serde::Serialize;
+use lapwing_core::{Lap, Present};
+use lapwing_data::{LogColumns, LossLog, number_text};
+use lapwing_judge::{Cell, SourceRow};
+use lapwing_run::Replay;
+use serde::{Serialize, Serializer};
 
 use crate::arguments::RuleArguments;
-use crate::output::{Output, count, number};
+use crate::output::{Output, count};
 use crate::progress::Progress;
 
 /// Rows between two looks at the clock.
@@ -82,165 +83,94 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     let output = Output::open(arguments.out.as_deref(), arguments.force)?;
     let mut table = Table::new(output, arguments.json);
     if !arguments.summary {
-        table.header(&["step", "source", "loss", "unreliability", "weight"])?;
+        table.header(&STEP)?;
     }
-    let mut replay = Replay {
-        lap,
-        sums: BatchSums::new(),
-        step: None,
-        departures: HashMap::new(),
-        rows: 0,
-        steps: table,
-        summary: arguments.summary,
-    };
+    let mut replay = Replay::new(lap);
     let mut progress = Progress::new("replay", log.length(), arguments.quiet);
+    let write = |table: &mut Table, replay: &Replay<String>, step| match arguments.summary {
+        true => Ok(()),
+        false => replay.present().try_for_each(|present| table.step(step, &present)),
+    };
     log.each_row(|row| {
-        replay.row(row.step, row.source, row.loss)?;
-        if replay.rows.is_multiple_of(ROWS_BETWEEN_UPDATES) {
-            progress.set(row.read, || format!("{} rows", count(replay.rows)));
+        if let Some(step) = replay.row(row.step, row.source, row.loss)? {
+            write(&mut table, &replay, step)?;
+        }
+        if replay.rows().is_multiple_of(ROWS_BETWEEN_UPDATES) {
+            progress.set(row.read, || format!("{} rows", count(replay.rows())));
         }
         anyhow::Ok(())
     })?;
-    replay.end_step()?;
+    if let Some(step) = replay.finish()? {
+        write(&mut table, &replay, step)?;
+    }
     progress.finish();
+    let sources = replay.sources(String::clone);
     if arguments.summary {
-        replay.write_summary()?;
+        table.header(&SUMMARY)?;
+        for source in &sources {
+            table.source(source)?;
+        }
     }
     if !arguments.quiet {
-        replay.remark();
+        remark(&replay, &sources);
     }
-    replay.steps.finish()
+    table.finish()
 }
 
-struct Replay {
-    lap: Lap<String>,
-    sums: BatchSums<String>,
-    step: Option<i64>,
-    /// The step of the log at which each source was first above the threshold.
-    departures: HashMap<String, i64>,
-    rows: u64,
-    steps: Table,
-    summary: bool,
-}
+/// Columns of the output.
+const STEP: [&str; 5] = ["step", "source", "loss", "unreliability", "weight"];
 
-/// A row of the output.
-#[derive(Serialize)]
-struct StepRow<'a> {
-    step: i64,
-    source: &'a str,
-    loss: Option<f64>,
-    unreliability: u64,
-    weight: f64,
-}
+/// Columns of the summary.
+const SUMMARY: [&str; 10] = [
+    "source",
+    "rows",
+    "batches",
+    "unreliability",
+    "weight",
+    "mean_loss",
+    "reference_loss",
+    "reference_std",
+    "nonfinite",
+    "first_departure_step",
+];
 
-/// A row of the summary.
-#[derive(Serialize)]
-struct SummaryRow<'a> {
-    source: &'a str,
-    rows: u64,
-    batches: u64,
-    unreliability: u64,
-    weight: f64,
-    mean_loss: Option<f64>,
-    reference_loss: Option<f64>,
-    reference_std: Option<f64>,
-    nonfinite: u64,
-    first_departure_step: Option<i64>,
-}
-
-impl Replay {
-    fn row(&mut self, step: i64, source: &str, loss: f64) -> anyhow::Result<()> {
-        if self.step != Some(step) {
-            self.end_step()?;
-            self.step = Some(step);
-        }
-        self.sums.add(source, loss);
-        self.rows += 1;
-        Ok(())
-    }
-
-    fn end_step(&mut self) -> anyhow::Result<()> {
-        let Some(step) = self.step else { return Ok(()) };
-        self.lap.update(&self.sums)?;
-        self.sums.clear();
-        for present in self.lap.present() {
-            // Unreliability starts at 0 and moves by 1, so a first departure makes it 1.
-            if present.unreliability == 1 && !self.departures.contains_key(present.source) {
-                self.departures.insert(present.source.clone(), step);
-            }
-            if !self.summary {
-                self.steps.step(&StepRow {
-                    step,
-                    source: present.source,
-                    loss: present.loss,
-                    unreliability: present.unreliability,
-                    weight: present.weight,
-                })?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_summary(&mut self) -> anyhow::Result<()> {
-        self.steps.header(&[
-            "source",
-            "rows",
-            "batches",
-            "unreliability",
-            "weight",
-            "mean_loss",
-            "reference_loss",
-            "reference_std",
-            "nonfinite",
-            "first_departure_step",
-        ])?;
-        for status in self.lap.sources() {
-            self.steps.summary(&SummaryRow {
-                source: status.source,
-                rows: status.rows,
-                batches: status.batches,
-                unreliability: status.unreliability,
-                weight: status.weight,
-                mean_loss: status.mean_loss,
-                reference_loss: status.reference.map(|reference| reference.mean),
-                reference_std: status.reference.map(|reference| reference.std),
-                nonfinite: status.nonfinite,
-                first_departure_step: self.departures.get(status.source).copied(),
-            })?;
-        }
-        Ok(())
-    }
-
-    /// What a person would like to know when all is done.
-    fn remark(&self) {
-        let statuses: Vec<_> = self.lap.sources().collect();
-        let lowered = statuses.iter().filter(|status| status.weight < 0.5).count();
+/// What a person would like to know when all is done.
+fn remark(replay: &Replay<String>, sources: &[SourceRow]) {
+    let lowered = sources.iter().filter(|source| source.weight < 0.5).count();
+    eprintln!(
+        "{} rows, {} steps, {} sources, {lowered} of them below half weight",
+        count(replay.rows()),
+        count(replay.lap().step()),
+        count(sources.len() as u64),
+    );
+    if sources.iter().all(|source| source.judged == 0) {
         eprintln!(
-            "{} rows, {} steps, {} sources, {lowered} of them below half weight",
-            count(self.rows),
-            count(self.lap.step()),
-            count(statuses.len() as u64),
+            "warning: nobody was judged: that takes two sources with {} batches each after {} \
+             steps of warm-up; a shorter --history may help",
+            replay.lap().config().history_length,
+            replay.lap().config().warmup,
         );
-        if statuses.iter().all(|status| status.judged == 0) {
-            eprintln!(
-                "warning: nobody was judged: that takes two sources with {} batches each after {} \
-                 steps of warm-up; a shorter --history may help",
-                self.lap.config().history_length,
-                self.lap.config().warmup,
-            );
-        }
-        let mut poisoned: Vec<_> = statuses.iter().filter(|status| status.nonfinite > 0).collect();
-        poisoned.sort_by_key(|status| std::cmp::Reverse(status.nonfinite));
-        if !poisoned.is_empty() {
-            let total = poisoned.iter().map(|status| status.nonfinite).sum();
-            let named = poisoned.iter().take(5);
-            let named: Vec<String> = named
-                .map(|status| format!("{:?} {}", status.source, count(status.nonfinite)))
-                .collect();
-            let more = if poisoned.len() > 5 { ", …" } else { "" };
-            let losses = if total == 1 { "loss is" } else { "losses are" };
-            eprintln!("warning: {} {losses} not finite: {}{more}", count(total), named.join(", "));
-        }
+    }
+    let mut poisoned: Vec<_> = sources.iter().filter(|source| source.nonfinite > 0).collect();
+    poisoned.sort_by_key(|source| std::cmp::Reverse(source.nonfinite));
+    if !poisoned.is_empty() {
+        let total = poisoned.iter().map(|source| source.nonfinite).sum();
+        let named = poisoned.iter().take(5);
+        let named: Vec<String> = named
+            .map(|source| format!("{:?} {}", source.source, count(source.nonfinite)))
+            .collect();
+        let more = if poisoned.len() > 5 { ", …" } else { "" };
+        let losses = if total == 1 { "loss is" } else { "losses are" };
+        eprintln!("warning: {} {losses} not finite: {}{more}", count(total), named.join(", "));
+    }
+}
+
+/// A row of the output under the names of its columns.
+struct Named<'a>(&'a [&'static str], &'a [Cell<'a>]);
+
+impl Serialize for Named<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().zip(self.1))
     }
 }
 
@@ -265,37 +195,46 @@ impl Table {
         }
     }
 
-    fn step(&mut self, row: &StepRow<'_>) -> anyhow::Result<()> {
-        let Self::Csv(writer) = self else { return self.json(row) };
-        Ok(writer.write_record([
-            &row.step.to_string(),
-            row.source,
-            &optional(row.loss),
-            &row.unreliability.to_string(),
-            &number(row.weight),
-        ])?)
+    fn step(&mut self, step: i64, present: &Present<'_, String>) -> anyhow::Result<()> {
+        self.row(
+            &STEP,
+            &[
+                Cell::Step(Some(step)),
+                Cell::Text(present.source),
+                Cell::Number(present.loss),
+                Cell::Count(present.unreliability),
+                Cell::Number(Some(present.weight)),
+            ],
+        )
     }
 
-    fn summary(&mut self, row: &SummaryRow<'_>) -> anyhow::Result<()> {
-        let Self::Csv(writer) = self else { return self.json(row) };
-        Ok(writer.write_record([
-            row.source,
-            &row.rows.to_string(),
-            &row.batches.to_string(),
-            &row.unreliability.to_string(),
-            &number(row.weight),
-            &optional(row.mean_loss),
-            &optional(row.reference_loss),
-            &optional(row.reference_std),
-            &row.nonfinite.to_string(),
-            &row.first_departure_step.map(|step| step.to_string()).unwrap_or_default(),
-        ])?)
+    fn source(&mut self, source: &SourceRow) -> anyhow::Result<()> {
+        self.row(&SUMMARY, &SUMMARY.map(|column| source.cell(column)))
     }
 
-    fn json(&mut self, row: &impl Serialize) -> anyhow::Result<()> {
-        let Self::Json(output) = self else { return Ok(()) };
-        serde_json::to_writer(&mut *output, row)?;
-        Ok(output.write_all(b"\n")?)
+    fn row(&mut self, columns: &[&'static str], cells: &[Cell<'_>]) -> anyhow::Result<()> {
+        match self {
+            Self::Csv(writer) => {
+                for cell in cells {
+                    match cell {
+                        Cell::Text(text) => writer.write_field(text)?,
+                        Cell::Count(count) => writer.write_field(count.to_string())?,
+                        Cell::Number(value) => {
+                            writer.write_field(value.map(number_text).unwrap_or_default())?;
+                        }
+                        Cell::Step(step) => {
+                            let step = step.map(|step| step.to_string());
+                            writer.write_field(step.unwrap_or_default())?;
+                        }
+                    }
+                }
+                Ok(writer.write_record(None::<&[u8]>)?)
+            }
+            Self::Json(output) => {
+                serde_json::to_writer(&mut *output, &Named(columns, cells))?;
+                Ok(output.write_all(b"\n")?)
+            }
+        }
     }
 
     fn finish(self) -> anyhow::Result<()> {
@@ -306,8 +245,4 @@ impl Table {
             Self::Json(output) => output.finish(),
         }
     }
-}
-
-fn optional(value: Option<f64>) -> String {
-    value.map(number).unwrap_or_default()
 }

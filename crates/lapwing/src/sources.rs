@@ -1,12 +1,11 @@
 //! `lapwing sources`.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lapwing_report::Verdict;
-use lapwing_run::{RunDirectory, SourceRecord};
+use lapwing_judge::{SourceRow, Verdict};
+use lapwing_run::RunDirectory;
 
 use crate::failure::Finding;
 use crate::table::printable;
@@ -40,30 +39,28 @@ enum FailOn {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = RunDirectory::open(&arguments.run)?;
-    let mut records = directory.sources()?;
-    SourceRecord::sort_worst_first(&mut records);
-    let errors: HashMap<_, _> = directory.label_errors()?;
+    let sources = directory.sources()?;
     let mut out = std::io::stdout().lock();
     if arguments.json {
-        for record in &records {
-            writeln!(out, "{}", verdicts::object(record, errors.get(&record.source))?)?;
+        for source in &sources {
+            writeln!(out, "{}", verdicts::object(source)?)?;
         }
     } else {
-        write!(out, "{}", verdicts::table(&records, &errors))?;
-        writeln!(out, "{}", verdicts::tally(&records))?;
+        write!(out, "{}", verdicts::table(&sources))?;
+        writeln!(out, "{}", verdicts::tally(&sources))?;
     }
     let worst = match arguments.fail_on {
         None => return Ok(()),
         Some(FailOn::Unreliable) => Verdict::Unreliable,
         Some(FailOn::Suspect) => Verdict::Suspect,
     };
-    let found: Vec<&SourceRecord> = records.iter().filter(|r| r.verdict <= worst).collect();
+    let found: Vec<&SourceRow> = sources.iter().filter(|r| r.verdict <= worst).collect();
     match found.first() {
         None => Ok(()),
         Some(first) => Err(Finding(format!(
             "{} of {} sources are {}, the worst is {}",
             found.len(),
-            records.len(),
+            sources.len(),
             match worst {
                 Verdict::Suspect => "suspect or unreliable",
                 _ => "unreliable",

@@ -421,13 +421,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 /// The verdicts and how good the model is, on standard output.
 fn print(results: &Results, directory: &RunDirectory, json: bool) -> anyhow::Result<()> {
-    let (sources, errors) = verdicts::worst_first(results);
+    let sources = verdicts::worst_first(&results.sources);
     let mut out = std::io::stdout().lock();
     if json {
-        let listed = sources
-            .iter()
-            .map(|record| verdicts::object(record, errors.get(&record.source)))
-            .collect::<anyhow::Result<Vec<_>>>()?;
+        let listed = sources.iter().map(verdicts::object).collect::<anyhow::Result<Vec<_>>>()?;
         let object = serde_json::json!({
             "run": directory.path().display().to_string(),
             "test": results.test.as_ref().map(verdicts::metrics_object),
@@ -437,7 +434,7 @@ fn print(results: &Results, directory: &RunDirectory, json: bool) -> anyhow::Res
         writeln!(out, "{object}")?;
         return Ok(());
     }
-    write!(out, "{}", verdicts::table(&sources, &errors))?;
+    write!(out, "{}", verdicts::table(&sources))?;
     writeln!(out, "{}", verdicts::tally(&sources))?;
     if let Some(test) = &results.test {
         writeln!(out, "test ({} rows): {}", count(test.rows()), verdicts::metrics(test))?;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use lapwing_data::{Dataset, Role};
-use lapwing_run::{Glance, Job, MethodName, Prepared, Watch};
+use lapwing_run::{Job, MethodName, Prepared, Watch};
 use lapwing_train::Resumed;
 
 use crate::output::count;
@@ -130,14 +130,14 @@ impl TrainingProgress {
 }
 
 impl Watch for TrainingProgress {
-    fn step(&mut self, glance: &Glance<'_>) -> ControlFlow<()> {
+    fn step(&mut self, run: &lapwing_run::Progress<'_>) -> ControlFlow<()> {
         let sources = self.sources;
-        self.progress.set(glance.step, || {
-            let mut message = format!("epoch {}, loss {}", glance.epoch + 1, short(glance.loss));
-            if let Some(loss) = glance.last_epoch.and_then(|epoch| epoch.valid_loss) {
+        self.progress.set(run.step, || {
+            let mut message = format!("epoch {}, loss {}", run.epoch + 1, short(run.loss));
+            if let Some(loss) = run.last_epoch.and_then(|epoch| epoch.valid_loss) {
                 message.push_str(&format!(", validation {}", short(loss)));
             }
-            message.push_str(&format!(", {} of {sources} sources down", glance.lowered));
+            message.push_str(&format!(", {} of {sources} sources down", run.lowered));
             message
         });
         ControlFlow::Continue(())

@@ -1,48 +1,41 @@
 //! The verdicts on a terminal, and as JSON.
 
-use std::collections::HashMap;
-
-use lapwing_report::{Interval, Verdict};
-use lapwing_run::{Metrics, Results, SourceRecord};
+use lapwing_judge::{Interval, SourceRow, Verdict};
+use lapwing_run::Metrics;
 use serde_json::{Value, json};
 
 use crate::output::count;
 use crate::table::TextTable;
 
-/// The sources of a run, worst first, and the label errors of those that have an estimate.
-pub(crate) fn worst_first(results: &Results) -> (Vec<SourceRecord>, HashMap<String, Interval>) {
-    let errors = results
-        .sources
-        .iter()
-        .zip(&results.label_errors)
-        .filter_map(|(record, error)| Some((record.source.clone(), (*error)?)))
-        .collect();
-    let mut sources = results.sources.clone();
-    SourceRecord::sort_worst_first(&mut sources);
-    (sources, errors)
+/// Sources in the order in which they are read.
+pub(crate) fn worst_first(sources: &[SourceRow]) -> Vec<SourceRow> {
+    let mut sources = sources.to_vec();
+    sources.sort_by(SourceRow::worst_first);
+    sources
 }
 
-/// A table of sources, worst first, with estimated label errors where there are any.
-pub(crate) fn table(records: &[SourceRecord], errors: &HashMap<String, Interval>) -> String {
+/// A table of sources, with estimated label errors where there are any.
+pub(crate) fn table(sources: &[SourceRow]) -> String {
+    let estimated = sources.iter().any(|source| source.label_error.is_some());
     let mut header =
         vec!["verdict", "source", ">rows", ">weight", ">unreliability", ">loss", ">others"];
-    if !errors.is_empty() {
+    if estimated {
         header.push(">label errors");
     }
     let mut table = TextTable::new(&header);
     let loss = |loss: Option<f64>| loss.map_or_else(|| "–".to_owned(), short);
-    for record in records {
+    for source in sources {
         let mut cells = vec![
-            record.verdict.word().to_owned(),
-            record.source.clone(),
-            count(record.rows),
-            short(record.weight),
-            count(record.unreliability),
-            loss(record.mean_loss),
-            loss(record.reference_loss),
+            source.verdict.word().to_owned(),
+            source.source.clone(),
+            count(source.rows),
+            short(source.weight),
+            count(source.unreliability),
+            loss(source.mean_loss),
+            loss(source.reference_loss),
         ];
-        if !errors.is_empty() {
-            cells.push(errors.get(&record.source).map_or_else(|| "–".to_owned(), interval));
+        if estimated {
+            cells.push(source.label_error.as_ref().map_or_else(|| "–".to_owned(), interval));
         }
         table.row(cells);
     }
@@ -50,22 +43,23 @@ pub(crate) fn table(records: &[SourceRecord], errors: &HashMap<String, Interval>
 }
 
 /// What the verdicts come to, in a line.
-pub(crate) fn tally(records: &[SourceRecord]) -> String {
-    let of = |verdict: Verdict| records.iter().filter(|r| r.verdict == verdict).count();
-    let words = [Verdict::Unreliable, Verdict::Suspect, Verdict::Insufficient, Verdict::Reliable]
+pub(crate) fn tally(sources: &[SourceRow]) -> String {
+    let of = |verdict: Verdict| sources.iter().filter(|s| s.verdict == verdict).count();
+    let words = Verdict::ALL
         .into_iter()
         .filter(|verdict| of(*verdict) > 0)
         .map(|verdict| format!("{} {}", of(verdict), verdict.word()))
         .collect::<Vec<_>>();
-    format!("{} sources: {}", count(records.len() as u64), words.join(", "))
+    format!("{} sources: {}", count(sources.len() as u64), words.join(", "))
 }
 
-/// One source as a JSON object: the columns of `sources.csv`, and the estimate where there is one.
-pub(crate) fn object(record: &SourceRecord, error: Option<&Interval>) -> anyhow::Result<Value> {
-    let mut object = serde_json::to_value(record)?;
-    if let (Some(fields), Some(error)) = (object.as_object_mut(), error) {
-        let error = json!({"estimate": error.estimate, "low": error.low, "high": error.high});
-        fields.insert("label_error".to_owned(), error);
+/// One source as a JSON object: the columns of `sources.csv`, the reasons for the verdict, the estimate of wrong labels
+/// where there is one, and the findings, each with its sentence.
+pub(crate) fn object(source: &SourceRow) -> anyhow::Result<Value> {
+    let mut object = serde_json::to_value(source)?;
+    let listed = object.get_mut("findings").and_then(Value::as_array_mut);
+    for (value, finding) in listed.into_iter().flatten().zip(&source.findings) {
+        value["sentence"] = json!(lapwing_report::phrase(finding));
     }
     Ok(object)
 }

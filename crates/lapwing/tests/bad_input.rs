@@ -23,9 +23,9 @@ fn trained() -> Place {
 #[test]
 fn no_table_no_target_no_source() {
     let place = place();
-    place.refuses("train --target ill --source ward", &["DATA is missing"]);
-    place.refuses("train wards.csv --source ward", &["--target is missing"]);
-    place.refuses("train wards.csv --target ill", &["--source is missing"]);
+    place.refuses("train --target ill --source ward", &["no table was given", "DATA"]);
+    place.refuses("train wards.csv --source ward", &["no target column was given", "--target"]);
+    place.refuses("train wards.csv --target ill", &["no source column was given", "--source"]);
     place.refuses("train nothing.csv --target ill --source ward", &["nothing.csv"]);
 }
 
@@ -191,7 +191,7 @@ fn a_directory_that_is_no_run() {
     place.refuses("report empty", &["report.json"]);
     place.refuses("sources nowhere", &["nowhere"]);
     place.refuses("sources wards.csv", &["found a file"]);
-    place.refuses("train --resume empty", &["DATA is missing"]);
+    place.refuses("train --resume empty", &["no table was given", "DATA"]);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn settings_out_of_range() {
         ("--device tpu", "tpu"),
         ("--threads 0", "--threads"),
         ("--types a=colour", "colour"),
-        ("--types c=numeric", "c"),
+        ("--types c=numeric", "no column \"c\""),
     ] {
         let words = format!("{TRAIN} {flags}");
         let words =

@@ -1,10 +1,14 @@
 //! Reports that are hard to render.
 #![allow(dead_code)]
 
+use lapwing_judge::{
+    Comparison, Confusion, Evidence, ExchangedClasses, Finding, Histogram, Interval, Phase,
+    RenumberedClasses, ResidualSpread, SourceLosses, SourceRow, Unit, Verdict, WideResiduals,
+    WorstRow,
+};
 use lapwing_report::{
-    Column, Comparison, Confusion, Dropped, EpochMetric, Evidence, Histogram, Interval, Outcome,
-    Phase, Point, Report, Residuals, Setting, SourceLosses, SourceRow, Summary, Task, Trajectory,
-    Verdict, Warning, WorstRow,
+    Column, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task, Trajectory,
+    Warning,
 };
 
 /// Names as an enemy would choose them.
@@ -19,6 +23,10 @@ pub(crate) const HOSTILE: [&str; 9] = [
     "]]><!--",
     "&lt;b&gt;&amp;",
 ];
+
+fn exchanged(first: String, second: String) -> Finding {
+    Finding::new(ExchangedClasses { first, second, share: 0.9 }.into(), 0.9)
+}
 
 /// A report in which every text is hostile.
 pub(crate) fn hostile() -> Report {
@@ -85,10 +93,18 @@ pub(crate) fn hostile() -> Report {
         ],
         sources: names
             .iter()
-            .map(|name| SourceRow {
+            .enumerate()
+            .map(|(i, name)| SourceRow {
                 source: name.clone(),
                 verdict: Verdict::Unreliable,
                 weight: 0.5,
+                findings: vec![
+                    exchanged(text(i), text(i + 1)),
+                    Finding::new(
+                        RenumberedClasses { moves: vec![(text(i), text(i + 1))] }.into(),
+                        1.0,
+                    ),
+                ],
                 ..Default::default()
             })
             .collect(),
@@ -138,12 +154,18 @@ pub(crate) fn nonsense() -> Report {
             source: format!("s{i}"),
             verdict: Verdict::Suspect,
             weight: *x,
-            unreliability: *x,
             mean_loss: Some(*x),
             reference_loss: Some(*x),
             reference_std: Some(*x),
-            share_above: Some(*x),
             label_error: Some(Interval { estimate: *x, low: *x, high: *x }),
+            findings: vec![
+                Finding::new(
+                    ResidualSpread { mean: *x, std: *x, of: 1, reliable: Some((*x, *x)) }.into(),
+                    *x,
+                ),
+                Finding::new(Unit { correlation: *x, slope: *x }.into(), *x),
+                Finding::new(WideResiduals { ratio: *x }.into(), *x),
+            ],
             ..Default::default()
         })
         .collect();
@@ -154,16 +176,8 @@ pub(crate) fn nonsense() -> Report {
             Point { step: u64::MAX, loss: Some(-x), weight: x },
         ]
     };
-    let residuals = |x: f64| Residuals {
-        own: histogram(x),
-        reliable: Some(histogram(-x)),
-        mean: Some(x),
-        std: Some(x),
-        reliable_mean: Some(x),
-        reliable_std: Some(x),
-        correlation: Some(x),
-        slope: Some(x),
-    };
+    let residuals =
+        |x: f64| Comparison::Targets { own: histogram(x), reliable: Some(histogram(-x)) };
     let named = |i: usize| format!("s{i}");
     Report {
         summary: Summary {
@@ -203,7 +217,7 @@ pub(crate) fn nonsense() -> Report {
             .enumerate()
             .map(|(i, x)| Evidence {
                 source: named(i),
-                comparison: Some(Comparison::Targets(residuals(*x))),
+                comparison: Some(residuals(*x)),
                 ..Default::default()
             })
             .collect(),
@@ -245,8 +259,7 @@ pub(crate) fn crowd(n: usize) -> Report {
 /// A run on numbers: one source reports in another unit.
 pub(crate) fn regression() -> Report {
     let noise = |i: i32| f64::from(i * 7919 % 101 - 50) / 100.0;
-    let pairs: Vec<(f64, f64)> =
-        (0..400).map(|i| (2.2 * f64::from(i % 20) + noise(i), f64::from(i % 20))).collect();
+    let own: Vec<f64> = (0..400).map(|i| 1.2 * f64::from(i % 20) + noise(i)).collect();
     let reliable: Vec<f64> = (0..400).map(|i| 2.0 * noise(i) + noise(3 * i)).collect();
     let row = |source: &str, verdict, weight| SourceRow {
         source: source.into(),
@@ -279,13 +292,19 @@ pub(crate) fn regression() -> Report {
         sources: vec![
             row("scale A", Verdict::Reliable, 1.0),
             row("scale B", Verdict::Reliable, 0.98),
-            row("scale C", Verdict::Unreliable, 0.07),
+            SourceRow {
+                findings: vec![Finding::new(Unit { correlation: 1.0, slope: 2.2 }.into(), 1.0)],
+                ..row("scale C", Verdict::Unreliable, 0.07)
+            },
         ],
         evidence: vec![Evidence {
             source: "scale C".into(),
             features: vec!["age".into(), "room".into(), "day".into()],
             worst_rows: (0..6).map(worst).collect(),
-            comparison: Some(Comparison::Targets(Residuals::of(&pairs, &reliable))),
+            comparison: Some(Comparison::Targets {
+                own: Histogram::of(&own, -1.5, 23.3),
+                reliable: Some(Histogram::of(&reliable, -1.5, 23.3)),
+            }),
         }],
         ..Default::default()
     }

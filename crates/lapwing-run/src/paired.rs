@@ -2,15 +2,16 @@
 
 /// Mean and sample standard deviation of a few results.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Spread {
-    pub(crate) mean: f64,
+pub struct Spread {
+    /// The mean.
+    pub mean: f64,
     /// Absent for a single result, which has no spread.
-    pub(crate) std: Option<f64>,
+    pub std: Option<f64>,
 }
 
 impl Spread {
     /// Of at least one result; of none the mean is NaN.
-    pub(crate) fn of(results: &[f64]) -> Self {
+    pub fn of(results: &[f64]) -> Self {
         let count = results.len() as f64;
         let mean = results.iter().sum::<f64>() / count;
         let squares = results.iter().map(|result| (result - mean).powi(2)).sum::<f64>();
@@ -20,15 +21,16 @@ impl Spread {
 
 /// A mean difference of pairs with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Difference {
-    pub(crate) mean: f64,
+pub struct Difference {
+    /// The mean.
+    pub mean: f64,
     /// Student's t interval of the paired differences; absent for a single pair.
-    pub(crate) interval: Option<(f64, f64)>,
+    pub interval: Option<(f64, f64)>,
 }
 
 impl Difference {
     /// `results` less `reference`, pair by pair.
-    pub(crate) fn of(results: &[f64], reference: &[f64]) -> Self {
+    pub fn of(results: &[f64], reference: &[f64]) -> Self {
         let differences: Vec<f64> = results.iter().zip(reference).map(|(a, b)| a - b).collect();
         let Spread { mean, std } = Spread::of(&differences);
         let count = differences.len();
@@ -44,7 +46,7 @@ impl Difference {
 ///
 /// For whole degrees of freedom the distribution function is a finite sum (Abramowitz and Stegun 26.7.3 and 26.7.4),
 /// which is inverted by bisection.
-pub(crate) fn student_t_975(degrees: u32) -> f64 {
+fn student_t_975(degrees: u32) -> f64 {
     if degrees == 0 {
         return f64::INFINITY;
     }

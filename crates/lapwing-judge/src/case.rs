@@ -1,0 +1,506 @@
+//! What examinations are given: the sources of a run, and its rows where they are known.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+use lapwing_sample::Scale;
+
+use crate::confusion::share;
+use crate::histogram::inner_range;
+use crate::{
+    Comparison, Confusion, Histogram, JudgeError, MOST_CLASSES, Residuals, SourceRow, Tally,
+    Verdict,
+};
+
+/// Rows named with a finding.
+const EXAMPLES: usize = 5;
+/// Rows that count as the worst of a source where nobody says which they are.
+const WORST: usize = 10;
+
+/// Rows of which both the given target and the model's word are known. Lists are as long as there are rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered<'a> {
+    /// The number of each row's source.
+    pub sources: &'a [u32],
+    /// What is given, and what the model says.
+    pub answers: Answers<'a>,
+}
+
+/// Given targets and the model's word on them, row by row.
+#[derive(Clone, Copy, Debug)]
+pub enum Answers<'a> {
+    /// Classes.
+    Classes {
+        /// Their names.
+        names: &'a [String],
+        /// The class given to each row.
+        given: &'a [u32],
+        /// The probability of every class, row after row.
+        probabilities: &'a [f32],
+    },
+    /// Numbers.
+    Values {
+        /// The target given to each row.
+        given: &'a [f64],
+        /// The prediction.
+        predicted: &'a [f64],
+    },
+}
+
+impl Answers<'_> {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Answers::Classes { given, .. } => given.len(),
+            Answers::Values { given, .. } => given.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The most probable class of each row, the first of equals; nothing for values.
+    pub fn labels(&self) -> Vec<u32> {
+        let best = |row: &[f32]| {
+            let better = |best: usize, next: usize| if row[next] > row[best] { next } else { best };
+            (0..row.len()).reduce(better).unwrap_or(0) as u32
+        };
+        match *self {
+            Answers::Classes { names, probabilities, .. } => {
+                probabilities.chunks_exact(names.len().max(1)).map(best).collect()
+            }
+            Answers::Values { .. } => Vec::new(),
+        }
+    }
+
+    /// How far each target is from the model's word: 1 for another class, or the distance between the values.
+    pub fn distances(&self) -> Vec<f64> {
+        match *self {
+            Answers::Classes { given, .. } => {
+                let differ = |(&given, said): (&u32, u32)| f64::from(u8::from(given != said));
+                given.iter().zip(self.labels()).map(differ).collect()
+            }
+            Answers::Values { given, predicted } => {
+                let distance = |(given, said): (&f64, &f64)| (given - said).abs();
+                given.iter().zip(predicted).map(distance).collect()
+            }
+        }
+    }
+
+    /// Numbers that the model says of all rows together.
+    fn width(&self) -> usize {
+        match self {
+            Answers::Classes { names, given, .. } => names.len() * given.len(),
+            Answers::Values { given, .. } => given.len(),
+        }
+    }
+}
+
+/// A feature column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column<'a> {
+    /// Numbers; NaN where a value is missing.
+    Numbers(Cow<'a, [f64]>),
+    /// Categories: for each row the number of its level, if it has one.
+    Levels {
+        /// Names of the levels.
+        names: Cow<'a, [String]>,
+        /// By row.
+        codes: Vec<Option<u32>>,
+    },
+}
+
+/// Features of the rows, by name. A column is made when it is asked for: most examinations need none.
+pub trait Features: Sync {
+    /// Names of the columns.
+    fn names(&self) -> Vec<String>;
+    /// A column, with one value for each of the rows.
+    fn column(&self, name: &str) -> Option<Column<'_>>;
+}
+
+/// The training rows of a run, as examinations see them.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    /// Sources, given targets and what the model says.
+    pub answered: Answered<'a>,
+    /// The number under which a person finds each row.
+    pub numbers: &'a [u64],
+    /// What a model says that was not trained on the row, in the layout of [`Answers`].
+    pub out_of_sample: Option<&'a [f64]>,
+    /// What the model learns from.
+    pub features: Option<&'a dyn Features>,
+    /// When each row was taken.
+    pub times: Option<&'a [f64]>,
+    /// For each source the places of the rows with the largest losses, largest first, where they were looked for.
+    pub worst: &'a [Vec<u32>],
+}
+
+impl<'a> Rows<'a> {
+    /// Rows of which nothing further is known.
+    pub fn new(answered: Answered<'a>, numbers: &'a [u64]) -> Self {
+        Self { answered, numbers, out_of_sample: None, features: None, times: None, worst: &[] }
+    }
+
+    fn check(&self, sources: usize) -> Result<(), JudgeError> {
+        let Answered { sources: of_rows, answers } = self.answered;
+        let rows = answers.len();
+        let lengths = |what, expected, found| match expected == found {
+            true => Ok(()),
+            false => Err(JudgeError::Lengths { what, expected, found }),
+        };
+        let codes = |what, codes: &[u32], count: usize| match codes
+            .iter()
+            .position(|&code| code as usize >= count)
+        {
+            Some(row) => Err(JudgeError::Code { row, what, code: codes[row], count }),
+            None => Ok(()),
+        };
+        lengths("sources of rows", rows, of_rows.len())?;
+        lengths("numbers of rows", rows, self.numbers.len())?;
+        codes("source", of_rows, sources)?;
+        match answers {
+            Answers::Classes { names, given, probabilities } => {
+                codes("class", given, names.len())?;
+                lengths("probabilities", answers.width(), probabilities.len())?;
+            }
+            Answers::Values { predicted, .. } => lengths("predictions", rows, predicted.len())?,
+        }
+        if let Some(said) = self.out_of_sample {
+            lengths("out-of-sample predictions", answers.width(), said.len())?;
+        }
+        if let Some(times) = self.times {
+            lengths("times", rows, times.len())?;
+        }
+        for worst in self.worst {
+            codes("place", worst, rows)?;
+        }
+        Ok(())
+    }
+}
+
+/// The case of all sources of a run: what each of them is examined against.
+pub struct Case<'a> {
+    sources: &'a [SourceRow],
+    rows: Option<Known<'a>>,
+}
+
+/// Rows, and what is true of all of them.
+struct Known<'a> {
+    rows: Rows<'a>,
+    /// Rows of each source.
+    places: Vec<Vec<u32>>,
+    /// What the model says of each row; nothing for values.
+    said: Vec<u32>,
+    /// Rows by given class.
+    given: Vec<u64>,
+    /// Share of rows of reliable sources on which label and model agree.
+    reliable_agreement: Option<f64>,
+    /// Residuals of the reliable sources that are finite, with mean and standard deviation.
+    reliable_residuals: Vec<f64>,
+    reliable_spread: Option<(f64, f64)>,
+}
+
+impl<'a> Case<'a> {
+    /// Sources, in the order of their numbers, that have a verdict; and the rows, where they are known.
+    ///
+    /// # Errors
+    /// When lists differ in length, or a row has a source or class that is none.
+    pub fn new(sources: &'a [SourceRow], rows: Option<Rows<'a>>) -> Result<Self, JudgeError> {
+        let Some(rows) = rows else { return Ok(Self { sources, rows: None }) };
+        rows.check(sources.len())?;
+        let Answered { sources: of_rows, answers } = rows.answered;
+        let mut places = vec![Vec::new(); sources.len()];
+        for (place, &source) in of_rows.iter().enumerate() {
+            places[source as usize].push(place as u32);
+        }
+        let said = answers.labels();
+        let reliable: Vec<usize> = (0..sources.len())
+            .filter(|&source| sources[source].verdict == Verdict::Reliable)
+            .flat_map(|source| places[source].iter().map(|&place| place as usize))
+            .collect();
+        let mut known = Known {
+            rows,
+            places,
+            said,
+            given: Vec::new(),
+            reliable_agreement: None,
+            reliable_residuals: Vec::new(),
+            reliable_spread: None,
+        };
+        match answers {
+            Answers::Classes { names, given, .. } => {
+                known.given = vec![0; names.len()];
+                for &class in given {
+                    known.given[class as usize] += 1;
+                }
+                let agreed = reliable.iter().filter(|&&at| given[at] == known.said[at]).count();
+                known.reliable_agreement =
+                    (!reliable.is_empty()).then(|| agreed as f64 / reliable.len() as f64);
+            }
+            Answers::Values { given, predicted } => {
+                let residuals = reliable.iter().map(|&at| given[at] - predicted[at]);
+                known.reliable_residuals = residuals.filter(|r| r.is_finite()).collect();
+                known.reliable_spread = Scale::spread(known.reliable_residuals.iter().copied());
+            }
+        }
+        Ok(Self { sources, rows: Some(known) })
+    }
+
+    /// All sources.
+    pub fn sources(&self) -> &'a [SourceRow] {
+        self.sources
+    }
+
+    /// One of them.
+    pub fn subject(&self, source: usize) -> Subject<'_> {
+        Subject { case: self, source, tally: OnceCell::new(), residuals: OnceCell::new() }
+    }
+}
+
+/// The source that is examined.
+pub struct Subject<'a> {
+    case: &'a Case<'a>,
+    source: usize,
+    tally: OnceCell<Option<Tally>>,
+    residuals: OnceCell<Option<Residuals>>,
+}
+
+impl<'a> Subject<'a> {
+    /// What the rule saw of it, and its verdict.
+    pub fn row(&self) -> &'a SourceRow {
+        &self.case.sources[self.source]
+    }
+
+    /// It and the others.
+    pub fn case(&self) -> &'a Case<'a> {
+        self.case
+    }
+
+    /// All rows of the run, where they are known.
+    pub fn rows(&self) -> Option<&'a Rows<'a>> {
+        Some(&self.case.rows.as_ref()?.rows)
+    }
+
+    /// The places of its own rows in the lists of [`Rows`].
+    pub fn places(&self) -> &'a [u32] {
+        self.case.rows.as_ref().map_or(&[], |known| &known.places[self.source])
+    }
+
+    /// The name of a class.
+    pub fn class(&self, class: usize) -> String {
+        match self.case.rows.as_ref().map(|known| known.rows.answered.answers) {
+            Some(Answers::Classes { names, .. }) => names.get(class).cloned().unwrap_or_default(),
+            _ => String::new(),
+        }
+    }
+
+    /// Rows of all sources together by given class; nothing where there are no classes.
+    pub fn given_by_all(&self) -> &'a [u64] {
+        self.case.rows.as_ref().map_or(&[], |known| &known.given)
+    }
+
+    /// Its own rows by given class.
+    pub fn given(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.given_by_all().len()];
+        if let Some(Answers::Classes { given, .. }) = self.rows().map(|rows| rows.answered.answers)
+        {
+            for &place in self.places() {
+                counts[given[place as usize] as usize] += 1;
+            }
+        }
+        counts
+    }
+
+    /// Its labels against the model's, where there are rows and no more than [`MOST_CLASSES`] classes.
+    pub fn tally(&self) -> Option<&Tally> {
+        let made = self.tally.get_or_init(|| {
+            let known = self.case.rows.as_ref()?;
+            let Answers::Classes { names, given, .. } = known.rows.answered.answers else {
+                return None;
+            };
+            if names.len() > MOST_CLASSES {
+                return None;
+            }
+            let pair = |&place: &u32| (given[place as usize], known.said[place as usize]);
+            Some(Tally::of(names.len(), self.places().iter().map(pair))).filter(|t| t.total > 0)
+        });
+        made.as_ref()
+    }
+
+    /// Its targets against the predictions, where there are any.
+    pub fn residuals(&self) -> Option<&Residuals> {
+        let made = self.residuals.get_or_init(|| {
+            let known = self.case.rows.as_ref()?;
+            Residuals::of(&self.pairs()?, known.reliable_spread)
+        });
+        made.as_ref()
+    }
+
+    /// Share of rows of reliable sources on which label and model agree.
+    pub fn reliable_agreement(&self) -> Option<f64> {
+        self.case.rows.as_ref()?.reliable_agreement
+    }
+
+    /// Its labels or targets against the model, to be drawn.
+    pub fn comparison(&self) -> Option<Comparison> {
+        let known = self.case.rows.as_ref()?;
+        match known.rows.answered.answers {
+            Answers::Classes { names, .. } if names.len() > MOST_CLASSES => None,
+            Answers::Classes { names, .. } => Some(Comparison::Labels(Confusion {
+                classes: names.to_vec(),
+                counts: match self.tally() {
+                    Some(tally) => tally.cells.clone(),
+                    None => vec![vec![0; names.len()]; names.len()],
+                },
+                reliable_agreement: known.reliable_agreement,
+            })),
+            Answers::Values { .. } => {
+                let pairs = self.pairs()?;
+                let own = pairs.iter().map(|(given, predicted)| given - predicted);
+                let own: Vec<f64> = own.filter(|r| r.is_finite()).collect();
+                let reliable = &known.reliable_residuals;
+                let range = inner_range([own.as_slice(), reliable].concat());
+                let (low, high) = range.unwrap_or((-1.0, 1.0));
+                let reliable = (!reliable.is_empty()).then(|| Histogram::of(reliable, low, high));
+                Some(Comparison::Targets { own: Histogram::of(&own, low, high), reliable })
+            }
+        }
+    }
+
+    /// Places of its rows with the largest losses, largest first, or else those that contradict the model most.
+    pub fn worst(&self) -> Vec<u32> {
+        let given = self.rows().and_then(|rows| rows.worst.get(self.source));
+        match given.filter(|worst| !worst.is_empty()) {
+            Some(worst) => worst.clone(),
+            None => self.most_contradicting(WORST, |_| true),
+        }
+    }
+
+    /// What the model says of a row, and how probable it holds that and the given label; nothing for values.
+    pub fn word(&self, place: u32) -> Option<(u32, f64, f64)> {
+        let known = self.case.rows.as_ref()?;
+        let Answers::Classes { names, given, probabilities } = known.rows.answered.answers else {
+            return None;
+        };
+        let (at, width) = (place as usize, names.len());
+        let of_row = probabilities.get(at * width..(at + 1) * width)?;
+        let said = *known.said.get(at)?;
+        Some((said, of_row[said as usize].into(), of_row[given[at] as usize].into()))
+    }
+
+    /// The given label of a row; nothing for values.
+    pub fn given_label(&self, place: u32) -> Option<u32> {
+        match self.rows()?.answered.answers {
+            Answers::Classes { given, .. } => given.get(place as usize).copied(),
+            Answers::Values { .. } => None,
+        }
+    }
+
+    /// Numbers of rows that show something: those of its own that are chosen and contradict the model most.
+    pub fn examples(&self, chosen: impl Fn(u32) -> bool) -> Vec<u64> {
+        self.numbered(&self.most_contradicting(EXAMPLES, chosen))
+    }
+
+    /// Numbers of rows whose given and predicted label are chosen.
+    pub fn examples_of(&self, chosen: impl Fn(usize, usize) -> bool) -> Vec<u64> {
+        self.examples(|place| match (self.given_label(place), self.word(place)) {
+            (Some(given), Some((said, ..))) => chosen(given as usize, said as usize),
+            _ => false,
+        })
+    }
+
+    /// The numbers under which a person finds the first few of these rows.
+    pub fn numbered(&self, places: &[u32]) -> Vec<u64> {
+        let Some(rows) = self.rows() else { return Vec::new() };
+        places.iter().take(EXAMPLES).map(|&place| rows.numbers[place as usize]).collect()
+    }
+
+    fn most_contradicting(&self, most: usize, chosen: impl Fn(u32) -> bool) -> Vec<u32> {
+        let contradiction = |place: u32| match (self.word(place), self.rows()) {
+            (Some((_, said, given)), _) => said - given,
+            (None, Some(rows)) => match rows.answered.answers {
+                Answers::Values { given, predicted } => {
+                    (given[place as usize] - predicted[place as usize]).abs()
+                }
+                Answers::Classes { .. } => 0.0,
+            },
+            (None, None) => 0.0,
+        };
+        let own = self.places().iter().copied().filter(|&place| chosen(place));
+        let mut ranked: Vec<(f64, u32)> =
+            own.map(|place| (contradiction(place), place)).filter(|(by, _)| !by.is_nan()).collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        ranked.into_iter().take(most).map(|(_, place)| place).collect()
+    }
+
+    /// Its targets with the predictions; nothing for classes.
+    fn pairs(&self) -> Option<Vec<(f64, f64)>> {
+        let Answers::Values { given, predicted } = self.rows()?.answered.answers else {
+            return None;
+        };
+        let pair = |&at: &u32| (given[at as usize], predicted[at as usize]);
+        Some(self.places().iter().map(pair).collect())
+    }
+
+    /// Share of the rows of the other sources that are given this class; `None` where there is no other row.
+    pub fn share_among_others(&self, class: usize) -> Option<f64> {
+        let (own, all) = (self.given(), self.given_by_all());
+        let others = all.iter().sum::<u64>() - own.iter().sum::<u64>();
+        (others > 0).then(|| share(all[class] - own[class], others))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_do_not_fit_are_refused() {
+        let sources = [SourceRow::default()];
+        let names = ["a".to_owned(), "b".to_owned()];
+        let refuse = |sources_of: &[u32], given: &[u32], probabilities: &[f32], numbers: &[u64]| {
+            let answers = Answers::Classes { names: &names, given, probabilities };
+            let rows = Rows::new(Answered { sources: sources_of, answers }, numbers);
+            Case::new(&sources, Some(rows)).err().map(|error| error.to_string())
+        };
+        assert_eq!(refuse(&[0], &[1], &[0.5, 0.5], &[1]), None);
+        let found = [
+            refuse(&[], &[1], &[0.5, 0.5], &[1]),
+            refuse(&[0], &[1], &[0.5, 0.5], &[]),
+            refuse(&[1], &[1], &[0.5, 0.5], &[1]),
+            refuse(&[0], &[2], &[0.5, 0.5], &[1]),
+            refuse(&[0], &[1], &[0.5], &[1]),
+        ];
+        let expected = [
+            "expected 1 sources of rows, found 0",
+            "expected 1 numbers of rows, found 0",
+            "row 0 has source 1, expected one below 1",
+            "row 0 has class 2, expected one below 2",
+            "expected 2 probabilities, found 1",
+        ];
+        assert_eq!(found.map(Option::unwrap_or_default), expected);
+    }
+
+    #[test]
+    fn without_rows_there_is_nothing_to_compare() {
+        let sources = [SourceRow::default()];
+        let case = Case::new(&sources, None).unwrap();
+        let subject = case.subject(0);
+        assert!(subject.tally().is_none() && subject.residuals().is_none());
+        assert!(subject.comparison().is_none() && subject.worst().is_empty());
+        assert!(subject.places().is_empty() && subject.class(0).is_empty());
+    }
+
+    #[test]
+    fn examples_are_the_rows_that_contradict_the_model_most() {
+        let sources = [SourceRow::default()];
+        let (given, predicted) = ([0.0, 5.0, f64::NAN, 1.0], [0.0; 4]);
+        let answers = Answers::Values { given: &given, predicted: &predicted };
+        let rows = Rows::new(Answered { sources: &[0; 4], answers }, &[11, 12, 13, 14]);
+        let case = Case::new(&sources, Some(rows)).unwrap();
+        assert_eq!(case.subject(0).examples(|_| true), [12, 14, 11]);
+        assert_eq!(case.subject(0).examples(|place| place != 1), [14, 11]);
+    }
+}

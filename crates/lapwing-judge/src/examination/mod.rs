@@ -1,0 +1,182 @@
+//! Examinations: each looks for one fault of a source.
+//!
+//! An examination is one file here and one line in the list at the end of this one. Its type is the fault with the
+//! numbers that show it; it says how to find it ([`Examination::examine`]) and how to say it ([`Examination::words`]).
+//!
+//! Lines of the list are families, most telling first: of a family the first finding counts, because it explains what
+//! the others would find as well. A source whose labels are given at random need not be told which of them are
+//! exchanged.
+
+mod default_label;
+mod departure;
+mod disagreement;
+mod exchanged_classes;
+mod flipped_sign;
+mod frequent_disagreement;
+mod nonfinite_losses;
+mod offset;
+mod one_class;
+mod one_label;
+mod one_pair;
+mod random_labels;
+mod random_targets;
+mod renumbered_classes;
+mod residual_spread;
+mod scattered_disagreements;
+mod sure_rows;
+mod unit;
+mod wide_residuals;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Case, Finding, Subject, Tally, Word};
+
+pub use default_label::DefaultLabel;
+pub use departure::Departure;
+pub use disagreement::Disagreement;
+pub use exchanged_classes::ExchangedClasses;
+pub use flipped_sign::FlippedSign;
+pub use frequent_disagreement::FrequentDisagreement;
+pub use nonfinite_losses::NonfiniteLosses;
+pub use offset::Offset;
+pub use one_class::OneClass;
+pub use one_label::OneLabel;
+pub use one_pair::OnePair;
+pub use random_labels::RandomLabels;
+pub use random_targets::RandomTargets;
+pub use renumbered_classes::RenumberedClasses;
+pub use residual_spread::ResidualSpread;
+pub use scattered_disagreements::ScatteredDisagreements;
+pub use sure_rows::SureRows;
+pub use unit::Unit;
+pub use wide_residuals::WideResiduals;
+
+/// Rows below which no pattern is claimed.
+const ENOUGH: u64 = 20;
+
+/// Which sources an examination is made on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those with a verdict that calls for an explanation.
+    Flagged,
+    /// All: the fault is one whatever the losses say.
+    Every,
+}
+
+/// A fault, and how to find it.
+pub trait Examination: Sized {
+    /// Which sources are examined.
+    const SCOPE: Scope = Scope::Flagged;
+    /// Looks for the fault in a source.
+    fn examine(subject: &Subject<'_>) -> Option<Finding<Self>>;
+    /// Whole sentences, and what to do about it. `rows` are those of the finding.
+    fn words<'a>(&'a self, rows: &'a [u64]) -> Vec<Word<'a>>;
+}
+
+/// One examination of the list.
+#[derive(Clone, Copy)]
+pub struct Registered {
+    /// The word for its fault.
+    pub fault: &'static str,
+    /// Which sources are examined.
+    pub scope: Scope,
+    /// Looks for the fault in a source.
+    pub examine: fn(&Subject<'_>) -> Option<Finding>,
+}
+
+/// Examines every source of a case.
+pub fn examine(case: &Case<'_>) -> Vec<Vec<Finding>> {
+    (0..case.sources().len()).map(|source| examine_source(&case.subject(source))).collect()
+}
+
+fn examine_source(subject: &Subject<'_>) -> Vec<Finding> {
+    let flagged = subject.row().verdict.is_flagged();
+    let due = |examination: &&Registered| flagged || examination.scope == Scope::Every;
+    let first = |family: &&[Registered]| {
+        family.iter().filter(due).find_map(|examination| (examination.examine)(subject))
+    };
+    EXAMINATIONS.iter().filter_map(first).collect()
+}
+
+/// Labels enough to speak of a pattern, and not nearly all the same.
+fn varied<'a>(subject: &'a Subject<'_>) -> Option<&'a Tally> {
+    subject.tally().filter(|tally| tally.total >= ENOUGH && tally.dominant().is_none())
+}
+
+/// Makes [`Fault`] and [`EXAMINATIONS`] of the list, so that they cannot disagree.
+macro_rules! examinations {
+    ($([$($fault:ident $word:literal),+ $(,)?])+) => {
+        /// What can be wrong with a source.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "fault")]
+        #[non_exhaustive]
+        pub enum Fault {
+            $($(#[doc = concat!("See [`", stringify!($fault), "`].")] #[serde(rename = $word)] $fault($fault),)+)+
+        }
+
+        impl Fault {
+            /// The word for it in files.
+            pub fn word(&self) -> &'static str {
+                match self { $($(Fault::$fault(_) => $word,)+)+ }
+            }
+
+            pub(crate) fn words<'a>(&'a self, rows: &'a [u64]) -> Vec<Word<'a>> {
+                match self { $($(Fault::$fault(fault) => fault.words(rows),)+)+ }
+            }
+        }
+
+        $($(impl From<$fault> for Fault {
+            fn from(fault: $fault) -> Self {
+                Fault::$fault(fault)
+            }
+        })+)+
+
+        /// All examinations, family by family, in the order in which findings are read.
+        pub const EXAMINATIONS: &[&[Registered]] = &[$(&[$(Registered {
+            fault: $word,
+            scope: $fault::SCOPE,
+            examine: |subject| Some($fault::examine(subject)?.map(Fault::$fault)),
+        }),+]),+];
+    };
+}
+
+examinations! {
+    [Disagreement "disagreement"]
+    [
+        DefaultLabel "default-label",
+        OneLabel "one-label",
+        RandomLabels "random-labels",
+        ExchangedClasses "exchanged-classes",
+        RenumberedClasses "renumbered-classes",
+        OnePair "one-pair",
+        OneClass "one-class",
+        ScatteredDisagreements "scattered-disagreements",
+    ]
+    [FrequentDisagreement "frequent-disagreement"]
+    [ResidualSpread "residual-spread"]
+    [
+        FlippedSign "flipped-sign",
+        RandomTargets "random-targets",
+        Unit "unit",
+        Offset "offset",
+        WideResiduals "wide-residuals",
+    ]
+    [SureRows "sure-rows"]
+    [Departure "departure"]
+    [NonfiniteLosses "nonfinite-losses"]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_has_a_word_of_its_own() {
+        let mut words: Vec<&str> =
+            EXAMINATIONS.iter().flat_map(|family| family.iter()).map(|e| e.fault).collect();
+        let count = words.len();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), count);
+    }
+}

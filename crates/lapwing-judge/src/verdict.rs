@@ -1,0 +1,227 @@
+//! The verdict on a source.
+//!
+//! Every step in which a source is compared with the others is a *judgement*: its loss is above the threshold or not.
+//! Unreliability C counts one up for every judgement above and one down for every other, never below zero.
+//!
+//! | verdict | when |
+//! |---|---|
+//! | `insufficient` | fewer than [`FEWEST_ROWS`] training rows, or fewer judgements than twice the history length (at least [`FEWEST_JUDGEMENTS`]) |
+//! | `unreliable` | above the threshold in at least half of its judgements, and C at least a quarter of them |
+//! | `suspect` | above in at least a quarter of its judgements with C above a twentieth of them, or at less than half weight |
+//! | `reliable` | everything else |
+//!
+//! Why these. A source that is no worse than the others is above a threshold of 0.8 standard deviations rarely, and its
+//! C keeps returning to zero: a share of one half is the point at which C grows in the long run instead of falling. C
+//! itself says whether it still holds at the end: a source that was above early and was then learnt has a large share
+//! and a small C, and is no more than suspect. C is compared with the judgements of the source, not with the steps of
+//! the run, because a source that is in one batch of ten cannot collect more. Fewer rows than ten are few enough to be
+//! hard by chance: their mean loss strays further than the threshold in about one clean source of ten.
+
+use serde::{Deserialize, Serialize};
+
+use crate::SourceRow;
+
+/// Fewest training rows for a verdict.
+pub const FEWEST_ROWS: u64 = 10;
+/// Fewest judgements for a verdict.
+pub const FEWEST_JUDGEMENTS: u64 = 20;
+/// Weight below which a source is no longer called reliable.
+const LIGHT: f64 = 0.5;
+
+/// The verdict on a source, worst first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// Its labels contradict the other sources.
+    Unreliable,
+    /// It may be unreliable.
+    Suspect,
+    /// Too little was seen of it.
+    #[default]
+    Insufficient,
+    /// Nothing speaks against it.
+    Reliable,
+}
+
+impl Verdict {
+    /// All of them, worst first.
+    pub const ALL: [Self; 4] =
+        [Self::Unreliable, Self::Suspect, Self::Insufficient, Self::Reliable];
+
+    /// The word as in `sources.csv`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Unreliable => "unreliable",
+            Verdict::Suspect => "suspect",
+            Verdict::Insufficient => "insufficient",
+            Verdict::Reliable => "reliable",
+        }
+    }
+
+    /// Whether the source is to be looked at.
+    pub fn is_flagged(self) -> bool {
+        matches!(self, Verdict::Unreliable | Verdict::Suspect)
+    }
+}
+
+/// What a verdict rests on: a number, and the limit that it passed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Reason {
+    /// Fewer training rows than it takes.
+    FewRows {
+        /// How many there are.
+        rows: u64,
+        /// How many it takes.
+        least: u64,
+    },
+    /// Fewer comparisons with the others than it takes.
+    FewJudgements {
+        /// How many there were.
+        judged: u64,
+        /// How many it takes.
+        least: u64,
+    },
+    /// Its loss was above the threshold in many of its judgements.
+    Above {
+        /// In this share of them.
+        share: f64,
+        /// The limit.
+        least: f64,
+    },
+    /// It still was at the end: C as a share of its judgements.
+    Lasting {
+        /// The share.
+        share: f64,
+        /// The limit.
+        least: f64,
+    },
+    /// The rule left it little weight.
+    Light {
+        /// How much.
+        weight: f64,
+        /// The limit.
+        most: f64,
+    },
+}
+
+/// The verdict, and why.
+pub(crate) fn judge(seen: &SourceRow, history_length: usize) -> (Verdict, Vec<Reason>) {
+    let SourceRow { rows, judged, above, unreliability, rule_weight: weight, .. } = *seen;
+    let enough = FEWEST_JUDGEMENTS.max(2 * history_length as u64);
+    let mut lacking = Vec::new();
+    if rows < FEWEST_ROWS {
+        lacking.push(Reason::FewRows { rows, least: FEWEST_ROWS });
+    }
+    if judged < enough {
+        lacking.push(Reason::FewJudgements { judged, least: enough });
+    }
+    if !lacking.is_empty() {
+        return (Verdict::Insufficient, lacking);
+    }
+    let share = above as f64 / judged as f64;
+    let held = unreliability as f64 / judged as f64;
+    let grounds = |above, lasting| {
+        vec![Reason::Above { share, least: above }, Reason::Lasting { share: held, least: lasting }]
+    };
+    if share >= 0.5 && held >= 0.25 {
+        return (Verdict::Unreliable, grounds(0.5, 0.25));
+    }
+    let mut reasons = Vec::new();
+    if share >= 0.25 && held > 0.05 {
+        reasons = grounds(0.25, 0.05);
+    }
+    if weight < LIGHT {
+        reasons.push(Reason::Light { weight, most: LIGHT });
+    }
+    (if reasons.is_empty() { Verdict::Reliable } else { Verdict::Suspect }, reasons)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(judged: u64, above: u64, unreliability: u64) -> SourceRow {
+        SourceRow {
+            rows: 1000,
+            judged,
+            above,
+            unreliability,
+            rule_weight: 1.0,
+            ..SourceRow::default()
+        }
+    }
+
+    fn verdict(seen: &SourceRow) -> Verdict {
+        judge(seen, 25).0
+    }
+
+    #[test]
+    fn a_source_above_the_threshold_most_of_the_time_to_the_end_is_unreliable() {
+        assert_eq!(verdict(&seen(1000, 1000, 1000)), Verdict::Unreliable);
+        assert_eq!(verdict(&seen(1000, 650, 300)), Verdict::Unreliable);
+    }
+
+    #[test]
+    fn a_source_that_recovered_or_wavers_is_suspect() {
+        assert_eq!(verdict(&seen(1000, 550, 100)), Verdict::Suspect);
+        assert_eq!(verdict(&seen(1000, 300, 60)), Verdict::Suspect);
+        let light = SourceRow { rule_weight: 0.3, ..seen(10_000, 1000, 400) };
+        assert_eq!(verdict(&light), Verdict::Suspect);
+    }
+
+    #[test]
+    fn a_source_now_and_then_above_is_reliable() {
+        assert_eq!(verdict(&seen(1000, 150, 3)), Verdict::Reliable);
+        assert_eq!(verdict(&seen(1000, 0, 0)), Verdict::Reliable);
+    }
+
+    #[test]
+    fn little_seen_is_little_known() {
+        assert_eq!(verdict(&seen(49, 49, 49)), Verdict::Insufficient);
+        assert_eq!(verdict(&seen(50, 50, 50)), Verdict::Unreliable);
+        let few = SourceRow { rows: 9, ..seen(1000, 1000, 1000) };
+        assert_eq!(verdict(&few), Verdict::Insufficient);
+    }
+
+    #[test]
+    fn a_verdict_says_what_it_rests_on() {
+        let reasons = |row: &SourceRow| judge(row, 25).1;
+        assert_eq!(reasons(&seen(1000, 0, 0)), []);
+        assert_eq!(
+            reasons(&seen(1000, 650, 300)),
+            [
+                Reason::Above { share: 0.65, least: 0.5 },
+                Reason::Lasting { share: 0.3, least: 0.25 }
+            ]
+        );
+        let few = SourceRow { rows: 9, ..seen(49, 49, 49) };
+        assert_eq!(
+            reasons(&few),
+            [
+                Reason::FewRows { rows: 9, least: FEWEST_ROWS },
+                Reason::FewJudgements { judged: 49, least: 50 }
+            ]
+        );
+        let light = SourceRow { rule_weight: 0.3, ..seen(1000, 300, 60) };
+        assert_eq!(reasons(&light)[2], Reason::Light { weight: 0.3, most: 0.5 });
+    }
+
+    #[test]
+    fn what_the_user_ruled_does_not_change_the_verdict() {
+        let trusted = SourceRow { weight: 1.0, ..seen(1000, 1000, 1000) };
+        let blocked = SourceRow { weight: 0.0, ..seen(1000, 0, 0) };
+        assert_eq!(
+            (verdict(&trusted), verdict(&blocked)),
+            (Verdict::Unreliable, Verdict::Reliable)
+        );
+    }
+
+    #[test]
+    fn verdicts_are_listed_once_each_worst_first() {
+        assert!(Verdict::ALL.windows(2).all(|pair| pair[0] < pair[1]));
+        for verdict in Verdict::ALL {
+            assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.word());
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What is made of the sources of a finished run: verdicts, label errors, findings, and the evidence for them.
+
+use std::collections::BTreeMap;
+
+use lapwing_data::{Dataset, EncodedRows};
+use lapwing_judge::{
+    Answered, Answers, Case, Column, Evidence, Features, Rows, SourceRow, WorstRow, examine,
+    label_errors,
+};
+use lapwing_sample::Targets;
+use lapwing_train::Predictions;
+
+use crate::results::Part;
+use crate::{Fit, Job, RunError};
+
+/// Sources whose rows are shown, worst first.
+const MOST_EVIDENCE: usize = 50;
+const WORST_ROWS: usize = 10;
+const SHOWN_FEATURES: usize = 8;
+
+/// The judgement on a run.
+pub(crate) struct Judgement {
+    /// All sources, in the order of the table.
+    pub(crate) sources: Vec<SourceRow>,
+    /// Evidence on those that are flagged or have a fault, worst first.
+    pub(crate) evidence: Vec<Evidence>,
+}
+
+/// Judges the sources by what training saw and what the model says of training and validation rows.
+pub(crate) fn judge(
+    job: &Job<'_>,
+    fit: &Fit,
+    rows: &EncodedRows<'_>,
+    train: &Part<'_>,
+    valid: &Part<'_>,
+) -> Result<Judgement, RunError> {
+    let dataset = job.dataset();
+    let mut sources = fit.sources.clone();
+    for source in &mut sources {
+        source.judge(job.settings.rule().history_length);
+    }
+    let (train, valid) = (Lists::new(dataset, train), Lists::new(dataset, valid));
+    let verdicts: Vec<_> = sources.iter().map(|source| source.verdict).collect();
+    let errors = label_errors(&verdicts, &train.answered(), &valid.answered());
+    for (source, error) in sources.iter_mut().zip(errors) {
+        source.label_error = error;
+    }
+
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.sort_by(|&a, &b| sources[a].worst_first(&sources[b]));
+    let mut exhibits = Exhibits { job, fit, rows, part: &train, worst: BTreeMap::new() };
+    let flagged = order.iter().filter(|&&source| verdicts[source].is_flagged());
+    for &source in flagged.take(MOST_EVIDENCE) {
+        exhibits.look(source)?;
+    }
+    let worst = exhibits.places(sources.len());
+    let features = TrainedOn { dataset, rows: train.part.rows };
+    let numbers: Vec<u64> =
+        train.part.rows.iter().map(|&row| dataset.table.row_number(row)).collect();
+    let case = Case::new(
+        &sources,
+        Some(Rows {
+            features: Some(&features),
+            worst: &worst,
+            ..Rows::new(train.answered(), &numbers)
+        }),
+    )?;
+    let findings = examine(&case);
+    let mut evidence = Vec::new();
+    let shown = |source: &usize| verdicts[*source].is_flagged() || !findings[*source].is_empty();
+    for source in order.into_iter().filter(shown).take(MOST_EVIDENCE) {
+        exhibits.look(source)?;
+        let comparison = case.subject(source).comparison();
+        evidence.push(Evidence { comparison, ..exhibits.evidence(source) });
+    }
+    drop(case);
+    for (source, findings) in sources.iter_mut().zip(findings) {
+        source.findings = findings;
+    }
+    Ok(Judgement { sources, evidence })
+}
+
+/// The rows of a part as lists, one value per row.
+struct Lists<'a> {
+    part: &'a Part<'a>,
+    sources: Vec<u32>,
+    target: Targets,
+    classes: &'a [String],
+}
+
+impl<'a> Lists<'a> {
+    fn new(dataset: &'a Dataset, part: &'a Part<'a>) -> Self {
+        let sources = part.rows.iter().map(|&row| dataset.sources.codes[row as usize]).collect();
+        let target = dataset.target.select(part.rows);
+        Self { part, sources, target, classes: &dataset.schema.classes }
+    }
+
+    fn answered(&self) -> Answered<'_> {
+        let answers = match (&self.target, &self.part.predictions) {
+            (Targets::Classes { labels, .. }, Predictions::Classes { probabilities, .. }) => {
+                Answers::Classes { names: self.classes, given: labels, probabilities }
+            }
+            (Targets::Values(given), Predictions::Values(predicted)) => {
+                Answers::Values { given, predicted }
+            }
+            // A model is made for the target it was trained on.
+            _ => Answers::Values { given: &[], predicted: &[] },
+        };
+        Answered { sources: &self.sources, answers }
+    }
+}
+
+/// Finds the worst rows of sources and shows them.
+struct Exhibits<'a> {
+    job: &'a Job<'a>,
+    fit: &'a Fit,
+    rows: &'a EncodedRows<'a>,
+    part: &'a Lists<'a>,
+    /// Places and losses of the worst rows of the sources that were looked at, worst first.
+    worst: BTreeMap<usize, Vec<(u32, f32)>>,
+}
+
+impl Exhibits<'_> {
+    fn look(&mut self, source: usize) -> Result<(), RunError> {
+        if self.worst.contains_key(&source) {
+            return Ok(());
+        }
+        let own: Vec<u32> = (0..self.part.sources.len() as u32)
+            .filter(|&place| self.part.sources[place as usize] as usize == source)
+            .collect();
+        let rows: Vec<u32> = own.iter().map(|&place| self.part.part.rows[place as usize]).collect();
+        let targets = &self.job.dataset().target;
+        let losses = self.fit.model.losses(self.rows, targets, &rows)?;
+        let mut worst: Vec<(u32, f32)> = own.into_iter().zip(losses).collect();
+        worst.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        worst.truncate(WORST_ROWS);
+        self.worst.insert(source, worst);
+        Ok(())
+    }
+
+    /// The places of the worst rows by source; none for those that were not looked at.
+    fn places(&self, sources: usize) -> Vec<Vec<u32>> {
+        let of = |source| self.worst.get(&source).into_iter().flatten();
+        (0..sources).map(|source| of(source).map(|&(place, _)| place).collect()).collect()
+    }
+
+    fn evidence(&self, source: usize) -> Evidence {
+        let dataset = self.job.dataset();
+        let features: Vec<String> =
+            dataset.schema.features().take(SHOWN_FEATURES).map(|c| c.name.clone()).collect();
+        let worst = self.worst.get(&source).into_iter().flatten();
+        Evidence {
+            source: dataset.sources.names[source].clone(),
+            worst_rows: worst.map(|&(place, loss)| self.row(place, loss, &features)).collect(),
+            features,
+            comparison: None,
+        }
+    }
+
+    fn row(&self, place: u32, loss: f32, features: &[String]) -> WorstRow {
+        let dataset = self.job.dataset();
+        let row = self.part.part.rows[place as usize];
+        let at = place as usize;
+        let (given, predicted, probability) = match self.part.answered().answers {
+            Answers::Classes { names, given, probabilities } => {
+                let of_row = &probabilities[at * names.len()..(at + 1) * names.len()];
+                let best = (1..of_row.len())
+                    .fold(0, |best, next| if of_row[next] > of_row[best] { next } else { best });
+                let given = names[given[at] as usize].clone();
+                (given, names[best].clone(), Some(f64::from(of_row[best])))
+            }
+            Answers::Values { given, predicted } => {
+                let text = |value: Option<String>| value.unwrap_or_default();
+                (
+                    text(given.get(at).map(ToString::to_string)),
+                    text(predicted.get(at).map(ToString::to_string)),
+                    None,
+                )
+            }
+        };
+        WorstRow {
+            row: dataset.table.row_number(row),
+            given,
+            predicted,
+            probability,
+            loss: Some(f64::from(loss)),
+            features: features.iter().map(|name| dataset.table.display(row, name)).collect(),
+        }
+    }
+}
+
+/// The features of the training rows, as they stand in the table.
+struct TrainedOn<'a> {
+    dataset: &'a Dataset,
+    rows: &'a [u32],
+}
+
+impl Features for TrainedOn<'_> {
+    fn names(&self) -> Vec<String> {
+        self.dataset.schema.features().map(|column| column.name.clone()).collect()
+    }
+
+    fn column(&self, name: &str) -> Option<Column<'_>> {
+        let column = self.dataset.table.column(name)?;
+        Some(match column.levels(self.rows) {
+            Some((names, codes)) => Column::Levels { names: names.into(), codes },
+            None => Column::Numbers(column.numbers(self.rows)?.into()),
+        })
+    }
+}
