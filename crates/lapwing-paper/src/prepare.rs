@@ -44,32 +44,32 @@ pub(crate) fn prepare(loaded: &Loaded, plan: &Plan, cell: &Cell) -> Result<Prepa
             let human = human.as_ref().map(|labels| {
                 order.iter().map(|&image| labels[image as usize]).collect::<Vec<u32>>()
             });
-            let mut made = Made::new(plan, seed, rows.labels(), *classes)?;
+            let mut draft = Draft::new(plan, seed, rows.labels(), *classes)?;
             match &human {
-                Some(human) => made.human_labels(human)?,
+                Some(human) => draft.human_labels(human)?,
                 None => {
-                    made.deal();
-                    made.change_labels()?;
-                    made.change_images(&mut rows)?;
+                    draft.deal();
+                    draft.change_labels()?;
+                    draft.change_images(&mut rows)?;
                 }
             }
-            Ok(made.finish(Box::new(rows), Store::all(Arc::clone(test)), *classes))
+            Ok(draft.finish(Box::new(rows), Store::all(Arc::clone(test)), *classes))
         }
         Loaded::Mixed { digits, colour } => {
             let pair = shuffled(10, &mut Draws::free(seed, CLASSES));
             let [train, test] = [0, 1]
                 .map(|part| Arc::new(mixed(&digits[part], &colour[part], [pair[0], pair[1]])));
             let rows = Store::new(Arc::clone(&train), kept(train.len(), plan, seed));
-            let mut made = Made::new(plan, seed, rows.labels(), 12)?;
-            made.deal();
+            let mut draft = Draft::new(plan, seed, rows.labels(), 12)?;
+            draft.deal();
             // Images of the other kind are a source of their own, the last, and clean.
-            for (source, &label) in made.sources.iter_mut().zip(&made.labels) {
+            for (source, &label) in draft.sources.iter_mut().zip(&draft.labels) {
                 if label >= 10 {
                     *source = plan.sources.count as u32;
                 }
             }
-            made.change_labels()?;
-            Ok(made.finish(Box::new(rows), Store::all(test), 12))
+            draft.change_labels()?;
+            Ok(draft.finish(Box::new(rows), Store::all(test), 12))
         }
         Loaded::Houses(houses) => prepare_houses(houses, plan, seed),
         Loaded::Moons => prepare_moons(plan, cell, seed),
@@ -85,7 +85,7 @@ fn kept(count: usize, plan: &Plan, seed: u64) -> Vec<u32> {
 }
 
 /// A training set with classes, in the making.
-struct Made<'a> {
+struct Draft<'a> {
     plan: &'a Plan,
     seed: u64,
     labels: Vec<u32>,
@@ -96,7 +96,7 @@ struct Made<'a> {
     batch_noise: Option<BatchNoise>,
 }
 
-impl<'a> Made<'a> {
+impl<'a> Draft<'a> {
     fn new(plan: &'a Plan, seed: u64, labels: Vec<u32>, classes: u32) -> Result<Self, PaperError> {
         if labels.is_empty() {
             return Err(PaperError::Usage("no sample is left to train on".to_owned()));
@@ -324,18 +324,18 @@ fn prepare_moons(plan: &Plan, cell: &Cell, seed: u64) -> Result<Prepared, PaperE
     train.split_off(rows);
     let matrix =
         |points| Matrix::new(points, 2).map_err(|error| PaperError::Usage(error.to_string()));
-    let mut made = Made::new(plan, seed, train.labels, 2)?;
-    made.sources = train.sources;
+    let mut draft = Draft::new(plan, seed, train.labels, 2)?;
+    draft.sources = train.sources;
     if !plan.same_data {
         // The paper's noisy sources in the order of their levels, in every run.
-        made.noisy = vec![2, 0, 1, 3];
+        draft.noisy = vec![2, 0, 1, 3];
     }
     match train.flipped.filter(|_| !plan.same_data) {
-        Some(flipped) => made.labels = flipped,
-        None => made.change_labels()?,
+        Some(flipped) => draft.labels = flipped,
+        None => draft.change_labels()?,
     }
     let (rows, test_rows) = (matrix(train.points)?, matrix(test.points)?);
-    Ok(made.finish_with(Box::new(rows), Box::new(test_rows), classes_of(test.labels, 2), 2))
+    Ok(draft.finish_with(Box::new(rows), Box::new(test_rows), classes_of(test.labels, 2), 2))
 }
 
 /// Label noise that is drawn anew for every batch.
@@ -509,10 +509,18 @@ mod tests {
     fn human_labels_are_exact_shares_of_equal_sources() {
         let shared = prepared(&images(true), "cifar-10n", "noisy-2", "lap");
         assert_eq!(shared.train.len(), 600);
-        for (source, level) in shared.noisy_sources.iter().zip([0.25, 1.0]) {
-            let rows: Vec<usize> = (0..600).filter(|&row| shared.sources[row] == *source).collect();
+        let truth = images(true);
+        let Loaded::Images { train, .. } = &truth else { panic!("images") };
+        for source in 0..10 {
+            let rows: Vec<usize> = (0..600).filter(|&row| shared.sources[row] == source).collect();
             assert_eq!(rows.len(), 60);
-            assert!(level > 0.0);
+            let wrong = rows.iter().filter(|&&r| labels(&shared.targets)[r] != train.labels[r]);
+            let expected = match shared.noisy_sources.iter().position(|noisy| *noisy == source) {
+                Some(0) => 15,
+                Some(1) => 60,
+                _ => 0,
+            };
+            assert_eq!(wrong.count(), expected, "source {source}");
         }
     }
 

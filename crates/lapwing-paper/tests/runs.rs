@@ -182,10 +182,15 @@ fn every_method_runs_on_every_kind_of_noise() {
     for record in &records {
         assert_eq!(record.failure, None, "{}", record.cell);
         assert_eq!(record.series["top-1"].len(), 3, "{}: epochs that count", record.cell);
-        assert!(record.metric("max-top-1").is_some_and(|accuracy| accuracy > 0.0));
+        let best = record.series["top-1"].iter().copied().reduce(f64::max);
+        assert_eq!(record.metric("max-top-1"), best, "{}", record.cell);
         let noisy = if record.cell.condition == "original" { 0 } else { 6 };
         assert_eq!(record.noisy_sources.len(), noisy);
     }
+    // The images are bands that tell their class: somebody learns them, or nobody learns anything.
+    let clean = records.iter().filter(|record| record.cell.condition == "original");
+    let best = clean.filter_map(|record| record.metric("max-top-1")).fold(0.0, f64::max);
+    assert!(best > 30.0, "{best} % of ten classes");
     let gains = recipe("percentage-difference", Version::Code).unwrap();
     let gains =
         Results::gather(&gains, Version::Code, request.form, &Records::new(out.path())).unwrap();
