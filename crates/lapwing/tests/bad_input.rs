@@ -187,7 +187,7 @@ fn a_directory_that_is_no_run() {
     let place = place();
     std::fs::create_dir(place.path("empty")).unwrap();
     place.refuses("predict empty wards.csv", &["model.json"]);
-    place.refuses("sources empty", &["sources.csv"]);
+    place.refuses("sources empty", &["report.json"]);
     place.refuses("report empty", &["report.json"]);
     place.refuses("sources nowhere", &["nowhere"]);
     place.refuses("sources wards.csv", &["found a file"]);
@@ -197,8 +197,8 @@ fn a_directory_that_is_no_run() {
 #[test]
 fn files_of_a_run_that_are_damaged() {
     let place = trained();
-    place.write("run/sources.csv", "source,rows\nx,many\n");
-    place.refuses("sources run", &["sources.csv"]);
+    place.write("run/report.json", "{\"sources\": [{\"rows\": \"many\"}]}");
+    place.refuses("sources run", &["report.json", "many"]);
     place.write("run/report.json", "{\"summary\": 3}");
     place.refuses("report run", &["report.json"]);
     place.write("run/config.toml", "epochs = \"all\"");
