@@ -167,9 +167,10 @@ mod tests {
     fn departures_are_counted_in_the_steps_of_the_log() {
         let mut replay = replay();
         for step in 0..40 {
-            let late = if step < 20 { 0.1 } else { 9.0 };
-            replay.row(1000 + 10 * step, "steady", 0.1 + 0.01 * (step % 2) as f64).unwrap();
-            replay.row(1000 + 10 * step, "breaks", late).unwrap();
+            let steady = 0.1 + 0.01 * (step % 2) as f64;
+            replay.row(1000 + 10 * step, "steady", steady).unwrap();
+            let breaks = if step < 20 { steady } else { 9.0 };
+            replay.row(1000 + 10 * step, "breaks", breaks).unwrap();
         }
         replay.finish().unwrap();
         let sources = replay.sources(String::clone);
