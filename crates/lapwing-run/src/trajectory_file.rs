@@ -2,49 +2,57 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow_schema::ArrowError;
 use lapwing_judge::TrajectoryPoint;
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
+
+const SCHEMA: &str = "message trajectory {
+    REQUIRED INT64 step;
+    REQUIRED BYTE_ARRAY source (UTF8);
+    OPTIONAL DOUBLE loss;
+    REQUIRED INT64 unreliability;
+    REQUIRED DOUBLE weight;
+}";
 
 pub(crate) fn encode(
     points: &[TrajectoryPoint],
     names: &[String],
 ) -> Result<Vec<u8>, ParquetError> {
-    let column = |values: ArrayRef| values;
-    let loss = |point: &TrajectoryPoint| Some(point.loss).filter(|loss| !loss.is_nan());
-    let name = |point: &TrajectoryPoint| names.get(point.source as usize).map(String::as_str);
-    let batch = RecordBatch::try_from_iter_with_nullable([
-        (
-            "step",
-            column(Arc::new(points.iter().map(|p| p.step as i64).collect::<Int64Array>())),
-            false,
-        ),
-        ("source", Arc::new(points.iter().map(name).collect::<StringArray>()), false),
-        ("loss", Arc::new(points.iter().map(loss).collect::<Float64Array>()), true),
-        (
-            "unreliability",
-            Arc::new(points.iter().map(|p| p.unreliability as i64).collect::<Int64Array>()),
-            false,
-        ),
-        (
-            "weight",
-            Arc::new(points.iter().map(|p| Some(p.weight)).collect::<Float64Array>()),
-            false,
-        ),
-    ])
-    .map_err(|error: ArrowError| ParquetError::ArrowError(error.to_string()))?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .build();
-    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))?;
-    writer.write(&batch)?;
-    writer.into_inner()
+    let schema = Arc::new(parse_message_type(SCHEMA)?);
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+    let mut rows = file.next_row_group()?;
+    let names: Vec<ByteArray> = names.iter().map(|name| name.as_str().into()).collect();
+    let name = |point: &TrajectoryPoint| names.get(point.source as usize).cloned();
+    let present = |point: &TrajectoryPoint| !point.loss.is_nan();
+    let losses: Vec<f64> = points.iter().filter(|p| present(p)).map(|p| p.loss).collect();
+    let levels: Vec<i16> = points.iter().map(|point| present(point).into()).collect();
+    column::<Int64Type>(&mut rows, points.iter().map(|p| p.step as i64), None)?;
+    column::<ByteArrayType>(&mut rows, points.iter().map(|p| name(p).unwrap_or_default()), None)?;
+    column::<DoubleType>(&mut rows, losses.into_iter(), Some(&levels))?;
+    column::<Int64Type>(&mut rows, points.iter().map(|p| p.unreliability as i64), None)?;
+    column::<DoubleType>(&mut rows, points.iter().map(|p| p.weight), None)?;
+    rows.close()?;
+    file.into_inner()
 }
 
+/// Writes the next column; `levels` has 1 for each row that has a value and 0 for the others.
+fn column<T: DataType>(
+    rows: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    values: impl Iterator<Item = T::T>,
+    levels: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let missing = || ParquetError::General("a column more than the schema has".to_owned());
+    let mut column = rows.next_column()?.ok_or_else(missing)?;
+    column.typed::<T>().write_batch(&values.collect::<Vec<_>>(), levels, None)?;
+    column.close()
+}
 #[cfg(test)]
 mod tests {
     use super::*;
