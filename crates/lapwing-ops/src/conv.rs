@@ -93,13 +93,9 @@ impl Window2d {
         let [images, height, width, channels] = x.shape();
         let [rows, columns, inputs, outputs] = weight.shape();
         assert_eq!(channels, inputs, "kernels for as many channels as the image has");
-        Conv {
-            images,
-            inputs,
-            outputs,
-            rows: Axis::new(height, rows, self.stride[0], self.padding[0]),
-            columns: Axis::new(width, columns, self.stride[1], self.padding[1]),
-        }
+        let rows = Axis::new(height, rows, self.stride[0], self.padding[0]);
+        let columns = Axis::new(width, columns, self.stride[1], self.padding[1]);
+        Conv::new(images, [inputs, outputs], rows, columns)
     }
 
     fn convolve(&self, x: &Dense, weight: &Dense, bias: Option<&Dense>) -> Dense {

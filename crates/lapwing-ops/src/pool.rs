@@ -13,8 +13,9 @@ use crate::operation::{Dense, Operation, accelerated, run};
 /// The largest value per channel in each window of `size` (rows, columns).
 ///
 /// # Panics
-/// When a window is larger than the padded image.
+/// When a window is larger than the padded image, or the image has no pixels.
 pub fn max_pool2d(x: Tensor<4>, size: [usize; 2], window: Window2d) -> Tensor<4> {
+    check_that_it_has_pixels(&x);
     if !accelerated(&x) || size[0] * size[1] > Pool::MOST {
         return stock(x, size, window);
     }
@@ -25,8 +26,9 @@ pub fn max_pool2d(x: Tensor<4>, size: [usize; 2], window: Window2d) -> Tensor<4>
 /// dropped.
 ///
 /// # Panics
-/// When shapes do not fit or a window is larger than the image.
+/// When shapes do not fit, a window is larger than the image, or the image has no pixels.
 pub fn bias_relu_max_pool(x: Tensor<4>, bias: Tensor<1>, size: usize) -> Tensor<4> {
+    check_that_it_has_pixels(&x);
     let window = Window2d { stride: [size, size], padding: [0, 0] };
     if !accelerated(&x) || size * size > Pool::MOST {
         return stock(activation::relu(x + bias.unsqueeze()), [size, size], window);
@@ -35,12 +37,22 @@ pub fn bias_relu_max_pool(x: Tensor<4>, bias: Tensor<1>, size: usize) -> Tensor<
 }
 
 /// The mean of each channel over all pixels: `[n, height, width, channels]` to `[n, channels]`.
+///
+/// # Panics
+/// When the image has no pixels: there is no mean of none.
 pub fn global_average_pool(x: Tensor<4>) -> Tensor<2> {
+    check_that_it_has_pixels(&x);
     if accelerated(&x) {
         return run(Average, [x.into_dispatch()]);
     }
     let [n, height, width, channels] = x.dims();
     x.reshape([n, height * width, channels]).mean_dim(1).reshape([n, channels])
+}
+
+/// The same answer from kernels and from Burn's own operations.
+fn check_that_it_has_pixels(x: &Tensor<4>) {
+    let [_, height, width, _] = x.dims();
+    assert!(height > 0 && width > 0, "pooling of an image without pixels: {height} × {width}");
 }
 
 fn stock(x: Tensor<4>, size: [usize; 2], window: Window2d) -> Tensor<4> {

@@ -26,6 +26,8 @@ impl Axis {
     pub(crate) fn new(input: usize, taps: usize, stride: usize, padding: usize) -> Self {
         assert!(stride > 0, "a stride of 0");
         assert!(taps > 0, "a window of 0");
+        // Distances are computed as signed numbers, which sizes beyond memory would wrap.
+        assert!([input, taps, stride, padding].iter().all(|size| *size < 1 << 31), "sizes");
         let padded = input + 2 * padding;
         assert!(padded >= taps, "a window of {taps} over {input} with a padding of {padding}");
         Self { input, output: (padded - taps) / stride + 1, taps, stride, padding }
@@ -123,6 +125,19 @@ pub(crate) struct Conv {
 }
 
 impl Conv {
+    /// Refuses sizes whose products do not fit, before anything is computed from them.
+    pub(crate) fn new(images: usize, channels: [usize; 2], rows: Axis, columns: Axis) -> Self {
+        let [inputs, outputs] = channels;
+        let fits = |sizes: [usize; 4]| sizes.iter().try_fold(4, |n: usize, s| n.checked_mul(*s));
+        let sizes = [
+            [images, rows.input, columns.input, inputs],
+            [images, rows.output, columns.output, outputs],
+            [rows.taps, columns.taps, inputs, outputs],
+        ];
+        assert!(sizes.into_iter().all(|sizes| fits(sizes).is_some()), "tensors beyond memory");
+        Self { images, inputs, outputs, rows, columns }
+    }
+
     pub(crate) fn input_len(&self) -> usize {
         self.rows.input * self.columns.input * self.inputs
     }
@@ -137,7 +152,7 @@ impl Conv {
 
     /// Multiplications per image.
     fn work(&self) -> usize {
-        self.rows.output * self.columns.output * self.weight_len()
+        (self.rows.output * self.columns.output).saturating_mul(self.weight_len())
     }
 
     /// Images that are worth a task of their own.
@@ -227,9 +242,15 @@ fn images(
     per_task: usize,
     each: impl Fn(&[f32], &mut Fresh) + Sync,
 ) {
-    if destination_len == 0 || source_len == 0 {
+    if destination_len == 0 {
         return;
     }
+    // Images without pixels or channels: results are what they start from, and there must be some.
+    if source_len == 0 {
+        destination.par_chunks_mut(destination_len).for_each(|destination| each(&[], destination));
+        return;
+    }
+    assert_eq!(destination.len() / destination_len, source.len() / source_len, "as many images");
     destination
         .par_chunks_mut(destination_len)
         .zip(source.par_chunks(source_len))

@@ -50,6 +50,8 @@ impl Statistics {
     /// Normalisation, scale and shift in one: `y = scale · x + shift`.
     pub(crate) fn line(&self, gamma: &[f32], beta: &[f32], epsilon: f32) -> Line {
         let channels = self.mean.len();
+        // A line shorter than its rows would leave the rest of them unwritten.
+        assert_eq!(self.variance.len(), channels, "a variance for each channel");
         assert!(gamma.len() == channels && beta.len() == channels, "one of each per channel");
         let scale: Vec<f32> =
             self.inverse_deviation(epsilon).iter().zip(gamma).map(|(d, g)| d * g).collect();
@@ -108,6 +110,9 @@ pub(crate) struct Line {
 /// `line(x) + residual`, negative results cut off with `relu`.
 pub(crate) fn apply(x: &[f32], line: &Line, residual: Option<&[f32]>, relu: bool) -> Vec<f32> {
     let channels = line.scale.len();
+    assert_eq!(line.shift.len(), channels, "a shift for each scale");
+    assert!(x.len().is_multiple_of(channels.max(1)), "whole rows of {channels} channels");
+    assert!(channels > 0 || x.is_empty(), "values of no channel");
     assert!(
         residual.is_none_or(|residual| residual.len() == x.len()),
         "a residual of the same shape"
@@ -221,6 +226,10 @@ impl Backward<'_> {
     fn weights(&self, dy: &[f32]) -> ([Vec<f32>; 3], Vec<f32>, Vec<f32>) {
         let channels = self.gamma.len();
         assert_eq!(self.x.len(), dy.len());
+        assert!(self.x.len().is_multiple_of(channels.max(1)), "whole rows of {channels} channels");
+        assert!(channels > 0 || self.x.is_empty(), "values of no channel");
+        assert_eq!(self.statistics.mean.len(), channels, "a mean for each channel");
+        assert_eq!(self.statistics.variance.len(), channels, "a variance for each channel");
         let (scale, shift) = match self.relu {
             Some(line) => (&line.scale[..], &line.shift[..]),
             None => (&[][..], &[][..]),

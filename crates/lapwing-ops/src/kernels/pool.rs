@@ -37,11 +37,15 @@ impl Pool {
     }
 
     /// The largest value of each window, and where in the window it is. With `bias`, that of `relu(x + bias)`.
+    ///
+    /// An image has pixels: there is no largest of none.
     pub(crate) fn forward(&self, x: &[f32], bias: Option<&[f32]>) -> (Vec<f32>, Vec<u8>) {
         assert!(self.rows.taps * self.columns.taps <= Self::MOST);
+        assert!(self.rows.input > 0 && self.columns.input > 0, "an image without pixels");
         assert!(bias.is_none_or(|bias| bias.len() == self.channels), "one bias for each channel");
         let (input, output) = (self.input_len(), self.output_len());
         let images = x.len().checked_div(input).unwrap_or(0);
+        assert_eq!(images * input, x.len(), "whole images");
         let mut places = vec![NOWHERE; images * output];
         // SAFETY: images cover the buffer, and `pool_image` writes every pixel of theirs.
         let y = unsafe {
@@ -68,6 +72,7 @@ impl Pool {
         let (input, output) = (self.input_len(), self.output_len());
         assert_eq!(dy.len(), places.len());
         let images = dy.len().checked_div(output).unwrap_or(0);
+        assert_eq!(images * output, dy.len(), "whole images");
         // SAFETY: images cover the buffer, and `unpool_image` writes every pixel of theirs.
         let dx = unsafe {
             filled(images * input, |dx| {
@@ -249,6 +254,7 @@ pub(crate) fn average(x: &[f32], pixels: usize, channels: usize) -> Vec<f32> {
 /// Spreads the gradient of [`average`] over all pixels.
 pub(crate) fn spread(dy: &[f32], pixels: usize, channels: usize) -> Vec<f32> {
     let image = pixels * channels;
+    assert!(dy.len().is_multiple_of(channels.max(1)), "whole rows of {channels} channels");
     // SAFETY: images cover the buffer, and every pixel of theirs is written.
     unsafe {
         filled(if channels == 0 { 0 } else { dy.len() * pixels }, |dx| {

@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 use lapwing_ops::{Window1d, Window2d, conv1d, conv2d};
 use proptest::prelude::*;
 
-use crate::judge::{Case, alone, cases, numbers};
+use crate::judge::{Case, alone, cases, numbers, read};
 
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
@@ -190,4 +190,61 @@ fn a_kernel_larger_than_the_image_is_refused() {
     let device = Default::default();
     let x = Tensor::<4>::zeros([1, 2, 4, 3], &device);
     conv2d(x, Tensor::zeros([3, 3, 3, 5], &device), None, Window2d::default());
+}
+
+/// Results that nothing flows into must be the bias, not what the memory held before.
+#[test]
+fn images_without_channels_or_pixels_give_the_bias_and_no_uninitialised_memory() {
+    let window = Window2d { stride: [1, 1], padding: [1, 1] };
+    let cases = [
+        Sizes { images: 2, input: [16, 16], channels: [0, 8], taps: [1, 1], window },
+        Sizes { images: 2, input: [0, 16], channels: [3, 8], taps: [2, 2], window },
+        Sizes { images: 2, input: [16, 0], channels: [3, 8], taps: [2, 1], window },
+        Sizes { images: 2, input: [16, 16], channels: [5, 0], taps: [3, 3], window },
+        Sizes { images: 0, input: [16, 16], channels: [5, 4], taps: [3, 3], window },
+    ];
+    for sizes in cases {
+        let _guard = alone();
+        for level in lapwing_ops::Level::available() {
+            lapwing_ops::Level::force(Some(level));
+            dirty_the_heap();
+            let inputs = sizes.inputs(true);
+            let device = burn::tensor::Device::flex().autodiff();
+            let leaf = |values: &Vec<f32>| {
+                let data = burn::tensor::TensorData::new(values.clone(), [values.len()]);
+                Tensor::<1>::from_data(data, &device).require_grad()
+            };
+            let leaves: Vec<Tensor<1>> = inputs.iter().map(leaf).collect();
+            let y = sizes.run(&leaves);
+            let values: Vec<Vec<f64>> =
+                inputs.iter().map(|x| x.iter().copied().map(f64::from).collect()).collect();
+            let found: Vec<f64> = read(y.clone().inner()).into_iter().map(f64::from).collect();
+            assert_eq!(found, sizes.reference(&values), "{sizes:?} at {level:?}");
+            let gradients = y.sum().backward();
+            if let Some(of_x) = leaves[0].grad(&gradients)
+                && sizes.channels[1] == 0
+            {
+                assert!(read(of_x).iter().all(|slope| *slope == 0.0), "{sizes:?} at {level:?}");
+            }
+        }
+        lapwing_ops::Level::force(None);
+    }
+}
+
+/// Leaves blocks on the heap that are not zero, for a kernel that forgets to write its own.
+fn dirty_the_heap() {
+    for size in [64, 512, 4096, 16_384] {
+        let blocks: Vec<Vec<f32>> = (0..16).map(|_| vec![f32::NAN; size]).collect();
+        std::hint::black_box(&blocks);
+    }
+}
+
+#[test]
+#[should_panic(expected = "sizes")]
+fn a_padding_beyond_memory_is_refused() {
+    let _guard = alone();
+    let device = Default::default();
+    let window = Window2d { stride: [1, 1], padding: [1 << 63, 0] };
+    let x = Tensor::<4>::zeros([1, 4, 4, 3], &device);
+    conv2d(x, Tensor::zeros([3, 3, 3, 5], &device), None, window);
 }

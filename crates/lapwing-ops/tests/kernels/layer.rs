@@ -105,3 +105,12 @@ fn what_is_not_a_number_stays_so_through_relu() {
     let y = read(linear(x, Tensor::ones([1, 9], &device), Tensor::zeros([9], &device), true));
     assert!(y[..9].iter().all(|y| y.is_nan()) && y[9..] == [1.0; 9]);
 }
+
+#[test]
+fn a_layer_without_inputs_gives_its_bias() {
+    let _guard = alone();
+    let device = Device::flex();
+    let bias = Tensor::from_data([1.0, 2.0, 3.0], &device);
+    let y = linear(Tensor::zeros([2, 0], &device), Tensor::zeros([0, 3], &device), bias, false);
+    assert_eq!(read(y), [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]);
+}

@@ -125,3 +125,22 @@ fn the_batchs_statistics_come_back() {
     assert!((f64::from(read(means)[0]) - mean).abs() < 1e-3);
     assert!((f64::from(read(variances)[0]) - variance).abs() < 1e-4);
 }
+
+#[test]
+#[should_panic(expected = "a variance for each channel")]
+fn fewer_variances_than_channels_are_refused_and_leave_no_memory_unwritten() {
+    let _guard = alone();
+    let device = Device::flex();
+    let one = |len| Tensor::<1>::ones([len], &device);
+    let x = Tensor::<4>::ones([1, 7, 7, 20], &device);
+    batch_norm_with(x, one(20), one(20), one(20), one(18), EPSILON, None, false);
+}
+
+#[test]
+fn no_channels_are_nothing_to_normalise() {
+    let _guard = alone();
+    let device = Device::flex();
+    let none = || Tensor::<1>::ones([0], &device);
+    let x = Tensor::<4>::ones([2, 3, 3, 0], &device);
+    assert_eq!(batch_norm(x, none(), none(), EPSILON, None, true).0.dims(), [2, 3, 3, 0]);
+}

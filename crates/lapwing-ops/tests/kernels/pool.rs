@@ -121,3 +121,29 @@ fn what_is_not_a_number_is_the_largest() {
         assert_eq!(y[0].is_nan(), [0, 1, 3, 4].contains(&place), "at {place}");
     }
 }
+
+#[test]
+#[should_panic(expected = "an image without pixels: 0 × 4")]
+fn the_largest_of_no_pixels_is_refused() {
+    let _guard = alone();
+    let x = Tensor::<4>::zeros([2, 0, 4, 3], &Device::flex());
+    max_pool2d(x, [2, 2], Window2d { stride: [1, 1], padding: [1, 1] });
+}
+
+#[test]
+#[should_panic(expected = "an image without pixels: 0 × 4")]
+fn the_mean_of_no_pixels_is_refused() {
+    let _guard = alone();
+    global_average_pool(Tensor::<4>::zeros([2, 0, 4, 3], &Device::flex()));
+}
+
+#[test]
+fn images_without_channels_and_no_images_are_pooled_to_nothing() {
+    let _guard = alone();
+    let window = Window2d { stride: [2, 2], padding: [0, 0] };
+    for (shape, pooled) in [([2, 4, 4, 0], [2, 2, 2, 0]), ([0, 4, 4, 3], [0, 2, 2, 3])] {
+        let x = Tensor::<4>::zeros(shape, &Device::flex());
+        assert_eq!(max_pool2d(x.clone(), [2, 2], window).dims(), pooled);
+        assert_eq!(global_average_pool(x).dims(), [shape[0], shape[3]]);
+    }
+}
