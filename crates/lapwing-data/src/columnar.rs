@@ -3,24 +3,30 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Float32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, StringArray,
-    UInt64Array,
+    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
+    StringViewArray, UInt64Array,
 };
 use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 
 use crate::date::{DAY, Moment};
-use crate::error::DataError;
+use crate::error::{DataError, Place};
+use crate::guard::MAX_RECORD_BYTES;
 use crate::value::Raw;
 
-/// Rows decoded at a time: the part of a Parquet file that is in memory twice.
+/// Rows decoded at a time, at most: the part of a Parquet file that is in memory twice.
 const BATCH: usize = 4096;
+/// Bytes decoded at a time, about.
+const BATCH_BYTES: u64 = 32 << 20;
 
 /// One column of a batch.
 pub(crate) enum Cells {
@@ -35,7 +41,7 @@ pub(crate) enum Cells {
     Ticks(Int64Array, f64),
     /// Ticks since midnight.
     TimeOfDay(Int64Array, f64),
-    Text(StringArray),
+    Text(StringViewArray),
     /// Null, nested or binary.
     Nothing,
 }
@@ -114,7 +120,7 @@ impl Cells {
                 ticks(*unit),
             ),
             T::Utf8 | T::LargeUtf8 | T::Utf8View => {
-                Self::Text(as_type(&T::Utf8)?.as_string::<i32>().clone())
+                Self::Text(as_type(&T::Utf8View)?.as_string_view().clone())
             }
             _ => Self::Nothing,
         })
@@ -153,9 +159,70 @@ fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, DataError>
         return Err(DataError::Truncated { path: path.to_owned(), format: "Parquet" });
     }
     // Without the writer's Arrow schema the types are those of Parquet itself: fewer, and the same for every writer.
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
-        .map_err(|error| damaged(path, error))
+    let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let found =
+        ArrowReaderMetadata::load(&file, options()).map_err(|error| damaged(path, error))?;
+    // Texts as views into the pages: a text that a dictionary has once is then in memory once, not in every row.
+    let fields = found.schema().fields().iter().map(|field| match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => {
+            Arc::new(Field::new(field.name(), DataType::Utf8View, field.is_nullable()))
+        }
+        _ => Arc::clone(field),
+    });
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let wanted =
+        ArrowReaderMetadata::try_new(Arc::clone(found.metadata()), options().with_schema(schema))
+            .map_err(|error| damaged(path, error))?;
+    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, wanted))
+}
+
+/// Rows to decode at a time, so that their text fits into memory several times over.
+///
+/// Text in the file has the limit of a record of CSV. A page is decoded as a whole, so a row group whose rows are on
+/// average longer than that is refused before any of them is.
+fn rows_at_a_time(
+    path: &Path,
+    builder: &ParquetRecordBatchReaderBuilder<File>,
+    readable: &[usize],
+) -> Result<usize, DataError> {
+    let schema = builder.parquet_schema();
+    let (mut rows, mut first) = (BATCH as u64, 1);
+    for group in builder.metadata().row_groups() {
+        let bytes: u64 = group
+            .columns()
+            .iter()
+            .enumerate()
+            .filter(|(leaf, _)| readable.binary_search(&schema.get_column_root_idx(*leaf)).is_ok())
+            .map(|(_, chunk)| chunk.uncompressed_size().max(0) as u64)
+            .fold(0, u64::saturating_add);
+        let in_group = group.num_rows().max(0) as u64;
+        let each = bytes / in_group.max(1);
+        if each > MAX_RECORD_BYTES as u64 {
+            return Err(too_long(path, first));
+        }
+        rows = rows.min((BATCH_BYTES / each.max(1)).max(1));
+        first += in_group;
+    }
+    Ok(rows as usize)
+}
+
+fn too_long(path: &Path, row: u64) -> DataError {
+    let place = Place { path: path.to_owned(), line: None, row };
+    DataError::RecordTooLong { place, limit: MAX_RECORD_BYTES }
+}
+
+/// The first row of a batch whose texts are longer than a record may be.
+fn long_row(columns: &[Cells], rows: usize) -> Option<usize> {
+    let mut lengths = vec![0_u64; rows];
+    for column in columns {
+        if let Cells::Text(array) = column {
+            for (length, view) in lengths.iter_mut().zip(array.views()) {
+                // The lower half of the lower half of a view is its length.
+                *length += u64::from(*view as u32);
+            }
+        }
+    }
+    lengths.iter().position(|length| *length > MAX_RECORD_BYTES as u64)
 }
 
 fn damaged(path: &Path, error: impl std::error::Error) -> DataError {
@@ -192,18 +259,24 @@ pub(crate) fn scan<E: From<DataError>>(
     }
     let readable: Vec<usize> =
         (0..width).filter(|&index| is_supported(fields[index].data_type())).collect();
+    let rows_at_a_time = rows_at_a_time(path, &builder, &readable)?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), readable.iter().copied());
     let reader = builder
         .with_projection(mask)
-        .with_batch_size(BATCH)
+        .with_batch_size(rows_at_a_time)
         .build()
         .map_err(|error| damaged(path, error))?;
+    let mut before = 0;
     for batch in reader {
         let batch = batch.map_err(|error| damaged(path, error))?;
         let mut columns: Vec<Cells> = (0..width).map(|_| Cells::Nothing).collect();
         for (&position, array) in readable.iter().zip(batch.columns()) {
             columns[position] = Cells::new(array).map_err(|error| damaged(path, error))?;
         }
+        if let Some(index) = long_row(&columns, batch.num_rows()) {
+            return Err(too_long(path, before + index as u64 + 1).into());
+        }
+        before += batch.num_rows() as u64;
         for index in 0..batch.num_rows() {
             visit(&columns, index)?;
         }

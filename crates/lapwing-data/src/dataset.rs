@@ -7,11 +7,12 @@ use std::path::Path;
 use lapwing_sample::{Targets, Task};
 use serde::{Deserialize, Serialize};
 
+use crate::distinct::Distinct;
 use crate::error::DataError;
 use crate::file::TableFile;
 use crate::schema::{Kind, Schema};
 use crate::survey::{Places, Survey};
-use crate::table::{ColumnBuilder, Table};
+use crate::table::{Column, ColumnBuilder, Table};
 use crate::target::{Filled, TargetBuilder};
 use crate::value::{Lexicon, MISSING_TOKENS};
 
@@ -54,8 +55,11 @@ impl ReadOptions {
 /// Rows that were left out, by reason; a row counts for the first that applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// The target was missing or not finite.
+    /// The target was missing.
     pub target_missing: u64,
+    /// The target was infinite.
+    #[serde(default)]
+    pub target_infinite: u64,
     /// The source was missing.
     pub source_missing: u64,
 }
@@ -63,13 +67,31 @@ pub struct Dropped {
 impl Dropped {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.target_missing + self.source_missing
+        self.target_missing + self.target_infinite + self.source_missing
+    }
+
+    pub(crate) fn add(&mut self, other: Self) {
+        self.target_missing += other.target_missing;
+        self.target_infinite += other.target_infinite;
+        self.source_missing += other.source_missing;
+    }
+
+    /// How many rows for which reason, those that apply.
+    pub fn reasons(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let reasons = [
+            ("target missing", self.target_missing),
+            ("target infinite", self.target_infinite),
+            ("source missing", self.source_missing),
+        ];
+        reasons.into_iter().filter(|(_, rows)| *rows > 0)
     }
 }
 
 impl fmt::Display for Dropped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} without target, {} without source", self.target_missing, self.source_missing)
+        let reasons: Vec<String> =
+            self.reasons().map(|(reason, rows)| format!("{rows} with {reason}")).collect();
+        f.write_str(&reasons.join(", "))
     }
 }
 
@@ -89,6 +111,24 @@ pub enum Warning {
     OneSource(String),
     /// Every row is its own source: no source can be judged.
     SourcePerRow(u64),
+    /// A few texts among whole numbers: all values are then names.
+    TextAmongNumbers {
+        /// The column.
+        column: String,
+        /// Texts.
+        strays: u64,
+        /// Values.
+        present: u64,
+        /// The first text, and where it is.
+        first: String,
+    },
+    /// Dates that are not read, because the day comes first in one country and the month in another.
+    AmbiguousDates {
+        /// The column.
+        column: String,
+        /// The first of them, and where it is.
+        first: String,
+    },
     /// On average a class has fewer than two rows; the target may be the wrong column.
     ManyClasses {
         /// Classes.
@@ -103,6 +143,16 @@ impl fmt::Display for Warning {
         match self {
             Self::OneSource(name) => write!(f, "all rows come from one source, {name:?}"),
             Self::SourcePerRow(rows) => write!(f, "each of the {rows} rows is a source of its own"),
+            Self::TextAmongNumbers { column, strays, present, first } => write!(
+                f,
+                "column {column:?}: {strays} of {present} values are not numbers ({first}); \
+                 all of its values are taken as names"
+            ),
+            Self::AmbiguousDates { column, first } => write!(
+                f,
+                "column {column:?} holds dates such as {first}, which are not read as dates: \
+                 day or month may come first; write them as 2024-12-31"
+            ),
             Self::ManyClasses { classes, rows } => {
                 write!(f, "the target has {classes} classes in {rows} rows")
             }
@@ -135,6 +185,7 @@ impl Dataset {
         let lexicon = Lexicon::new(&options.missing_tokens);
         let survey = Survey::new(&file, &places, &lexicon)?;
         let mut schema = survey.schema(&file, &places, options)?;
+        let mut warnings = survey.doubts(&file, &schema, options)?;
         schema.check_that_it_has_features(file.path())?;
 
         let rows = survey.rows as usize;
@@ -169,12 +220,22 @@ impl Dataset {
         if kept != rows {
             return Err(DataError::Changed { path: file.path().to_owned() });
         }
+        file.check_that_it_is_unchanged()?;
 
         let target = target.finish();
         check_that_it_varies(&target, file.path(), &options.target)?;
         schema.classes = target.classes;
         let (codes, names) = sources.into_names();
-        let columns = builders.into_iter().map(ColumnBuilder::finish).collect();
+        let columns: Vec<Column> = builders.into_iter().map(ColumnBuilder::finish).collect();
+        // Names are spelt in one way, so there may be fewer of them than texts, and more than numbers.
+        schema.columns[places.source].distinct =
+            Distinct { count: names.len() as u64, exact: true };
+        let features = schema.columns.iter_mut().filter(|column| column.role.is_feature());
+        for (column, built) in features.zip(&columns) {
+            if let Some(count) = built.level_count() {
+                column.distinct = Distinct { count, exact: true };
+            }
+        }
         let mut dataset = Self {
             schema,
             table: Table::new(file.path().to_owned(), columns, rows, numbers.0),
@@ -183,7 +244,8 @@ impl Dataset {
             dropped: survey.dropped,
             warnings: Vec::new(),
         };
-        dataset.warnings = dataset.find_warnings();
+        warnings.extend(dataset.find_warnings());
+        dataset.warnings = warnings;
         Ok(dataset)
     }
 

@@ -11,13 +11,19 @@ pub(crate) struct Moment {
     pub(crate) has_time: bool,
 }
 
-/// Reads `YYYY-MM-DD`, optionally followed by `T` or a space, `HH:MM[:SS[.fraction]]` and `Z` or `±HH[[:]MM]`.
+/// Reads `YYYY-MM-DD`, `YYYY/MM/DD` or `DD.MM.YYYY`, optionally followed by `T` or a space, `HH:MM[:SS[.fraction]]` and `Z`
+/// or `±HH[[:]MM]`. What has day or month first depending on the country, as `01/02/2024`, is no date here.
 pub(crate) fn parse(text: &str) -> Option<Moment> {
     let bytes = text.as_bytes();
-    if bytes.len() < 10 || bytes[4] != b'-' || bytes[7] != b'-' {
+    if bytes.len() < 10 {
         return None;
     }
-    let (year, month, day) = (digits(&bytes[..4])?, digits(&bytes[5..7])?, digits(&bytes[8..10])?);
+    let (year, month, day) = match (bytes[4], bytes[7]) {
+        (b'-', b'-') | (b'/', b'/') => (&bytes[..4], &bytes[5..7], &bytes[8..10]),
+        _ if bytes[2] == b'.' && bytes[5] == b'.' => (&bytes[6..10], &bytes[3..5], &bytes[..2]),
+        _ => return None,
+    };
+    let (year, month, day) = (digits(year)?, digits(month)?, digits(day)?);
     if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
         return None;
     }
@@ -30,6 +36,18 @@ pub(crate) fn parse(text: &str) -> Option<Moment> {
         }
         Some(_) => None,
     }
+}
+
+/// Whether a text is a date whose day or month comes first depending on the country: `1/2/2024`, `01-02-24`.
+pub(crate) fn is_ambiguous(text: &str) -> bool {
+    let text = text.split([' ', 'T']).next().unwrap_or_default();
+    let mut parts = text.split(['/', '-', '.']);
+    let mut part = |lengths: std::ops::RangeInclusive<usize>| {
+        parts.next().is_some_and(|part| {
+            lengths.contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    part(1..=2) && part(1..=2) && part(2..=4) && parts.next().is_none()
 }
 
 /// Seconds since midnight UTC of `HH:MM[:SS[.fraction]]` with an optional zone.
@@ -151,6 +169,8 @@ mod tests {
         assert_eq!(seconds("1899-12-31"), Some(-2_209_075_200.0));
         assert_eq!(seconds("2024-02-29T12:34:56Z"), Some(1_709_210_096.0));
         assert_eq!(seconds("2024-02-29 12:34"), Some(1_709_210_040.0));
+        assert_eq!(seconds("2024/02/29 12:34"), Some(1_709_210_040.0));
+        assert_eq!(seconds("29.02.2024 12:34"), Some(1_709_210_040.0));
         assert_eq!(seconds("2024-02-29T12:34:56.5+02:00"), Some(1_709_202_896.5));
         assert_eq!(seconds("2024-02-29T12:34:56-0330"), Some(1_709_222_696.0));
     }
@@ -169,10 +189,23 @@ mod tests {
             "2024-01-01T10:60",
             "2024-01-01T10:00:00+",
             "2024-01-01T10:00:00.",
-            "2024/01/01",
+            "01/01/2024",
+            "2024/01-01",
+            "01.13.2024",
+            "1.1.2024",
             "é24-01-01",
         ] {
             assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_that_differ_between_countries_are_recognised() {
+        for text in ["1/2/2024", "31/12/2024 10:30", "01-02-24", "1.2.2024"] {
+            assert!(is_ambiguous(text) && parse(text).is_none(), "{text}");
+        }
+        for text in ["2024-01-02", "1/2", "1/2/3/4", "a/b/2024", "1.2.3", "", "12:30"] {
+            assert!(!is_ambiguous(text), "{text}");
         }
     }
 

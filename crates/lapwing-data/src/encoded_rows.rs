@@ -97,7 +97,7 @@ impl<'a> Bound<'a> {
                 })
             }
             (
-                Encoding::Levels { levels, other, missing, shares },
+                Encoding::Levels { levels, other, missing, shares, .. },
                 Values::Codes { codes, levels: table_levels },
             ) => {
                 let other_feature = other.then_some(levels.len());

@@ -11,13 +11,14 @@
 //! says nothing about the row and, like any other value, sums to 1.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use lapwing_sample::{Scale, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::dataset::Dataset;
 use crate::encoded_rows::EncodedRows;
-use crate::error::DataError;
+use crate::error::{DataError, shortened};
 use crate::schema::{Kind, Schema};
 use crate::table::{MISSING, Table, Values};
 
@@ -28,6 +29,8 @@ const OLDEST: u32 = 1;
 const FENCE_QUANTILE: f64 = 0.001;
 /// How much further from the median than that quantile the fence is. A normal value is then within 9 standard deviations.
 const FENCE_FACTOR: f64 = 3.0;
+/// Most levels without a feature of their own that are listed, so that new ones can be told from them.
+const MAX_RARE: usize = 10_000;
 
 /// When a level is frequent enough for a feature of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,7 +83,38 @@ pub(crate) enum Encoding {
         missing: bool,
         /// Share of training rows of every feature.
         shares: Vec<f32>,
+        /// The levels of training that have no feature of their own; not kept where they are too many to list.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rare: Option<Vec<String>>,
     },
+}
+
+/// Values of a column that training never saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unseen {
+    /// The column.
+    pub column: String,
+    /// Rows that have such a value.
+    pub rows: u64,
+    /// Rows in all.
+    pub of: u64,
+    /// The first few of the values.
+    pub examples: Vec<String>,
+}
+
+impl fmt::Display for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let examples: Vec<String> =
+            self.examples.iter().map(|value| format!("{:?}", shortened(value))).collect();
+        write!(
+            f,
+            "column {:?}: {} of {} values were not in training ({})",
+            self.column,
+            self.rows,
+            self.of,
+            examples.join(", ")
+        )
+    }
 }
 
 impl Encoder {
@@ -129,6 +163,38 @@ impl Encoder {
             }
         }
         names
+    }
+
+    /// The columns of a table that have values which training never saw: all that the model can say of them is what it
+    /// says of rare values. A value that is missing is not among them.
+    pub fn unseen(&self, table: &Table) -> Vec<Unseen> {
+        let encoded = self.schema.features().zip(&self.columns);
+        encoded
+            .filter_map(|(schema, encoding)| {
+                let Encoding::Levels { levels, rare: Some(rare), .. } = encoding else {
+                    return None;
+                };
+                let Values::Codes { codes, levels: found } = table.column(&schema.name)?.values()
+                else {
+                    return None;
+                };
+                let is_new = |level: &str| {
+                    let is = |known: &[String]| known.binary_search_by(|k| k.as_str().cmp(level));
+                    is(levels).is_err() && is(rare).is_err()
+                };
+                let new: Vec<bool> = found.iter().map(|level| is_new(level)).collect();
+                let is_unseen =
+                    |code: &u32| *code != MISSING && *new.get(*code as usize).unwrap_or(&true);
+                let rows = codes.iter().filter(|code| is_unseen(code)).count() as u64;
+                let examples = found.iter().zip(&new).filter(|(_, new)| **new);
+                (rows > 0).then(|| Unseen {
+                    column: schema.name.clone(),
+                    rows,
+                    of: codes.len() as u64,
+                    examples: examples.take(3).map(|(level, _)| level.to_string()).collect(),
+                })
+            })
+            .collect()
     }
 
     /// Finds the columns of a table and prepares to encode its rows.
@@ -183,7 +249,17 @@ fn fit_levels(codes: &[u32], names: &[&str], rows: &[u32], config: &EncoderConfi
     frequent.sort_by_key(|&code| (std::cmp::Reverse(counts[code]), names[code]));
     frequent.truncate(config.max_levels);
     frequent.sort_by_key(|&code| names[code]);
+    let beyond = other;
     other += counts.iter().sum::<u64>() - frequent.iter().map(|&code| counts[code]).sum::<u64>();
+    let mut is_frequent = vec![false; names.len()];
+    frequent.iter().for_each(|&code| is_frequent[code] = true);
+    let is_rare = |code: &usize| counts[*code] > 0 && !is_frequent[*code];
+    let mut rare: Vec<String> = (0..names.len())
+        .filter(is_rare)
+        .take(MAX_RARE + 1)
+        .map(|code| names[code].to_owned())
+        .collect();
+    rare.sort_unstable();
 
     let features = frequent.iter().map(|&code| counts[code]);
     let features =
@@ -193,6 +269,7 @@ fn fit_levels(codes: &[u32], names: &[&str], rows: &[u32], config: &EncoderConfi
         other: other > 0,
         missing: missing > 0,
         shares: features.map(|count| (count as f64 / rows.len() as f64) as f32).collect(),
+        rare: (beyond == 0 && rare.len() <= MAX_RARE).then_some(rare),
     }
 }
 
@@ -215,9 +292,10 @@ impl Encoding {
                     && high.is_none_or(f64::is_finite)
                     && low.zip(*high).is_none_or(|(low, high)| low <= high)
             }
-            Self::Levels { levels, shares, .. } => {
+            Self::Levels { levels, shares, rare, .. } => {
                 matches!(kind, Kind::Categorical | Kind::Text)
                     && levels.is_sorted_by(|a, b| a < b)
+                    && rare.as_ref().is_none_or(|rare| rare.is_sorted_by(|a, b| a < b))
                     && shares.len() == self.width()
                     && shares.iter().all(|share| (0.0..=1.0).contains(share))
             }

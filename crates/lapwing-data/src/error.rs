@@ -47,6 +47,26 @@ pub enum DataError {
         /// Why.
         source: io::Error,
     },
+    /// The file is a pipe or a device, whose content is gone once it was read.
+    #[error(
+        "{} is a pipe or a device, which can be read only once, and a table is read more than once; \
+         save it to a file first",
+        path.display()
+    )]
+    ReadableOnce {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is something else than a table.
+    #[error("{} is {what}: {advice}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+        /// What to do with it.
+        advice: &'static str,
+    },
     /// The rewritten table could not be written.
     #[error("cannot write the rewritten table: {0}")]
     Write(#[source] io::Error),
@@ -146,13 +166,19 @@ pub enum DataError {
         /// Line on which the quote opens.
         opened: u64,
     },
-    /// A record is longer than any sane one: usually a quote that is never closed.
-    #[error("{}, line {line}: the record that starts here is longer than {limit} bytes", path.display())]
+    /// The header once more in the middle of the data.
+    #[error(
+        "{place}: the header stands here again, as in files that were joined with their headers; remove the line"
+    )]
+    RepeatedHeader {
+        /// Where.
+        place: Place,
+    },
+    /// A record is longer than any sane one: in text usually a quote that is never closed.
+    #[error("{place}: the record that starts here is longer than {limit} bytes")]
     RecordTooLong {
-        /// The file.
-        path: PathBuf,
-        /// Line on which the record starts.
-        line: u64,
+        /// Where.
+        place: Place,
         /// The limit in bytes.
         limit: usize,
     },
@@ -191,6 +217,34 @@ pub enum DataError {
         expected: Kind,
         /// The value found, shortened.
         value: String,
+    },
+    /// One of a few values that do not fit the rest of their column, whose type nobody named.
+    #[error("{0}")]
+    StrayValue(Box<Stray>),
+    /// A number that is a thousand times as large in one country as in another.
+    #[error(
+        "{place}, column {column:?}: {value:?} may have thousands in groups or a decimal comma; \
+         write the numbers without either, as 1234.5"
+    )]
+    AmbiguousNumber {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// The value found, shortened.
+        value: String,
+    },
+    /// A target so large that its square is not a number any more.
+    #[error("{place}, column {column:?}: the target {value} is beyond ±{limit:e}")]
+    TargetTooLarge {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// The value found, shortened.
+        value: String,
+        /// The limit.
+        limit: f64,
     },
     /// A value in a log of losses is not what its column must hold.
     #[error("{place}, column {column:?}: expected {expected}, found {value:?}")]
@@ -249,7 +303,7 @@ pub enum DataError {
         class: String,
     },
     /// No column is left to learn from.
-    #[error("{}: no usable feature column is left ({})", path.display(), listed(ignored))]
+    #[error("{}: no usable feature column is left ({})", path.display(), because(ignored))]
     NoFeatures {
         /// The file.
         path: PathBuf,
@@ -291,6 +345,58 @@ pub enum DataError {
     /// A saved encoder contradicts itself.
     #[error("the saved preprocessing is not valid: {0}")]
     EncoderInvalid(String),
+}
+
+/// One of a few values that do not fit the rest of their column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stray {
+    /// Where the first of them is.
+    pub place: Place,
+    /// The column.
+    pub column: String,
+    /// What nearly all its values are.
+    pub expected: Kind,
+    /// The value found, shortened.
+    pub value: String,
+    /// How many values do not fit.
+    pub strays: u64,
+    /// How many there are in all.
+    pub present: u64,
+    /// Further columns that have such values.
+    pub others: Vec<String>,
+}
+
+impl fmt::Display for Stray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { place, column, expected, value, strays, present, others } = self;
+        let fitting = present - strays;
+        write!(
+            f,
+            "{place}, column {column:?}: expected {}, as are {fitting} of its {present} values, found {value:?}",
+            article(*expected)
+        )?;
+        if !others.is_empty() {
+            write!(f, "; so it is in {}", listed(others))?;
+        }
+        Ok(())
+    }
+}
+
+/// What the values of a kind are.
+fn article(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Numeric => "a number",
+        Kind::Categorical => "a name",
+        Kind::Date => "a date",
+        Kind::Text => "a text",
+    }
+}
+
+fn because(ignored: &[String]) -> String {
+    match ignored {
+        [] => "there is no column beside target and source".to_owned(),
+        ignored => listed(ignored),
+    }
 }
 
 /// The first few names, so that a wide table does not flood a message.

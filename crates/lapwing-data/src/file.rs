@@ -2,113 +2,85 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use csv::StringRecord;
-use flate2::bufread::MultiGzDecoder;
 
 use crate::columnar::{self, Cells};
 use crate::error::{DataError, Place};
-use crate::guard::{MAX_COLUMNS, MAX_RECORD_BYTES, Objection, RecordGuard};
+use crate::foreign;
+use crate::text::{self, Compression, Dialect, extension};
 use crate::value::{Raw, write_raw};
 
 type Result<T> = std::result::Result<T, DataError>;
 
-const BUFFER: usize = 64 << 10;
-
 /// A table file whose header has been read and found sound.
 ///
 /// The format is told by content: Parquet, gzip and zstd by their first bytes; anything else is text. Text is split on
-/// tabs when its name ends in `.tsv` or `.tab` (before `.gz` or `.zst`), else on commas; a header without a comma but
-/// with tabs or semicolons is split on those.
+/// tabs when its name ends in `.tsv` or `.tab` (before `.gz` or `.zst`), else on what its header has most of: commas,
+/// tabs, semicolons or vertical bars; or on what a first line such as `sep=;` names.
+///
+/// A table is opened and read more than once, so it has to be a regular file.
 #[derive(Debug, Clone)]
 pub struct TableFile {
     path: PathBuf,
     format: Format,
     columns: Vec<String>,
+    /// The names as they stand in a text file.
+    header: Vec<String>,
     /// Parquet types that cannot be used, by column.
     unsupported: Vec<Option<String>>,
+    stamp: Stamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    Text { delimiter: u8, compression: Compression },
+    Text(Dialect),
     Parquet,
 }
 
-/// How a text file is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compression {
-    /// Not at all.
-    None,
-    /// gzip, `.gz`.
-    Gzip,
-    /// Zstandard, `.zst`.
-    Zstd,
-}
-
-impl Compression {
-    /// The compression that a file name asks for.
-    pub fn of_name(path: &Path) -> Self {
-        match extension(path).as_str() {
-            "gz" => Self::Gzip,
-            "zst" => Self::Zstd,
-            _ => Self::None,
-        }
-    }
-
-    fn label(self) -> &'static str {
-        match self {
-            Self::None => "CSV",
-            Self::Gzip => "gzip",
-            Self::Zstd => "zstd",
-        }
-    }
-}
+/// What tells that a file is still the one that was opened.
+type Stamp = (u64, Option<SystemTime>);
 
 impl TableFile {
     /// Opens a table and reads its header.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        let mut start = [0; 4];
-        let length = read_start(&path, &mut start)?;
-        if length == 0 {
+        let stamp = regular(&path)?;
+        let start = read_start(&path)?;
+        if start.is_empty() {
             return Err(DataError::Empty { path });
         }
-        let (format, columns, unsupported) = if &start == b"PAR1" {
-            let (columns, unsupported) = columnar::header(&path)?;
-            (Format::Parquet, columns, unsupported)
+        let (format, header, unsupported) = if start.starts_with(b"PAR1") {
+            let (names, unsupported) = columnar::header(&path)?;
+            (Format::Parquet, names, unsupported)
+        } else if let Some((what, advice)) = foreign::recognise(&path, &start) {
+            return Err(DataError::Foreign { path, what, advice });
         } else if matches!(extension(&path).as_str(), "parquet" | "pq") {
             let message = "it does not start with the mark PAR1".to_owned();
             return Err(DataError::Damaged { path, format: "Parquet", message });
         } else {
-            let compression = match start {
-                [0x1f, 0x8b, ..] => Compression::Gzip,
-                [0x28, 0xb5, 0x2f, 0xfd] => Compression::Zstd,
-                _ => Compression::None,
-            };
-            let mut stream = decompressed(&path, compression)?;
-            let delimiter = delimiter(&path, compression, stream.as_mut())?;
-            let mut reader = csv_reader(stream, delimiter);
-            let header =
-                reader.headers().map_err(|error| from_csv(&path, compression, &[], error, 1))?;
-            let columns: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
-            let unsupported = vec![None; columns.len()];
-            (Format::Text { delimiter, compression }, columns, unsupported)
+            let compression = Compression::of_content(&start);
+            let (dialect, mut reader) = Dialect::read(&path, compression)?;
+            let names = text::header(&path, compression, &mut reader)?;
+            let unsupported = vec![None; names.len()];
+            (Format::Text(dialect), names, unsupported)
         };
-        if columns.is_empty() {
+        if header.is_empty() {
             return Err(DataError::Empty { path });
         }
-        let columns = checked_names(&path, columns)?;
-        Ok(Self { path, format, columns, unsupported })
+        let columns = header.iter().map(|name| name.trim().to_owned()).collect();
+        let columns = text::checked_names(&path, columns)?;
+        Ok(Self { path, format, columns, header, unsupported, stamp })
     }
 
     /// Opens a table of text, the kind that can be copied row by row.
     pub fn open_text(path: impl AsRef<Path>) -> Result<Self> {
         let file = Self::open(path)?;
         match file.format {
-            Format::Text { .. } => Ok(file),
+            Format::Text(_) => Ok(file),
             Format::Parquet => Err(DataError::CannotRewrite { path: file.path }),
         }
     }
@@ -142,8 +114,25 @@ impl TableFile {
     /// The delimiter of a text file.
     pub fn delimiter(&self) -> Option<u8> {
         match self.format {
-            Format::Text { delimiter, .. } => Some(delimiter),
+            Format::Text(dialect) => Some(dialect.delimiter),
             Format::Parquet => None,
+        }
+    }
+
+    /// How a text file is written, and its header as it stands there.
+    pub(crate) fn written(&self) -> Option<(Dialect, &[String])> {
+        match self.format {
+            Format::Text(dialect) => Some((dialect, &self.header)),
+            Format::Parquet => None,
+        }
+    }
+
+    /// Refuses a file that was changed since it was opened: two readings of it would not fit together.
+    pub fn check_that_it_is_unchanged(&self) -> Result<()> {
+        if regular(&self.path)? == self.stamp {
+            Ok(())
+        } else {
+            Err(DataError::Changed { path: self.path.clone() })
         }
     }
 
@@ -164,7 +153,7 @@ impl TableFile {
         &self,
         mut visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let Format::Text { delimiter, compression } = self.format else {
+        let Format::Text(dialect) = self.format else {
             let mut row = 0;
             return columnar::scan(&self.path, self.columns.len(), |columns, index| {
                 row += 1;
@@ -177,20 +166,17 @@ impl TableFile {
                 })
             });
         };
-        let fail = |error, line| from_csv(&self.path, compression, &self.columns, error, line);
-        let mut reader = csv_reader(decompressed(&self.path, compression)?, delimiter);
-        reader.headers().map_err(|error| fail(error, 1))?;
-        scan_text(&self.path, reader, fail, visit)
+        dialect.scan(&self.path, &self.columns, visit)
     }
 
     /// How long the file is, in the unit of [`Record::read`], where that can be told.
     pub(crate) fn length(&self) -> Option<u64> {
         match self.format {
             Format::Parquet => columnar::rows(&self.path).ok(),
-            Format::Text { compression: Compression::None, .. } => {
+            Format::Text(Dialect { compression: Compression::None, .. }) => {
                 std::fs::metadata(&self.path).ok().map(|metadata| metadata.len())
             }
-            Format::Text { .. } => None,
+            Format::Text(_) => None,
         }
     }
 
@@ -215,90 +201,30 @@ impl TableFile {
     }
 }
 
-/// Text that can be read once only, from its header on.
-pub(crate) struct TextStream {
-    path: PathBuf,
-    columns: Vec<String>,
-    reader: TextReader,
-}
-
-impl TextStream {
-    /// Reads the header; `path` stands for the stream in messages.
-    pub(crate) fn new(path: PathBuf, mut stream: Box<dyn BufRead>) -> Result<Self> {
-        let fail = |error| DataError::from_io(&path, Compression::None.label(), error);
-        skip_byte_order_mark(stream.as_mut()).map_err(fail)?;
-        if stream.fill_buf().map_err(fail)?.is_empty() {
-            return Err(DataError::Empty { path });
-        }
-        let delimiter = delimiter(&path, Compression::None, stream.as_mut())?;
-        let mut reader = csv_reader(stream, delimiter);
-        let header =
-            reader.headers().map_err(|error| from_csv(&path, Compression::None, &[], error, 1))?;
-        let columns = header.iter().map(|name| name.trim().to_owned()).collect();
-        let columns = checked_names(&path, columns)?;
-        Ok(Self { path, columns, reader })
-    }
-
-    pub(crate) fn columns(&self) -> &[String] {
-        &self.columns
-    }
-
-    /// Calls `visit` with every record; returns the path.
-    pub(crate) fn scan<E: From<DataError>>(
-        self,
-        visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
-    ) -> std::result::Result<PathBuf, E> {
-        let fail =
-            |error, line| from_csv(&self.path, Compression::None, &self.columns, error, line);
-        scan_text(&self.path, self.reader, fail, visit)?;
-        Ok(self.path)
-    }
-}
-
-/// Calls `visit` with every record after the header, which has been read.
-fn scan_text<E: From<DataError>>(
-    path: &Path,
-    mut reader: TextReader,
-    fail: impl Fn(csv::Error, u64) -> DataError,
-    mut visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    let mut record = StringRecord::new();
-    let mut row = 0;
-    reader.get_mut().next_start();
-    loop {
-        let read = reader.read_record(&mut record);
-        let line = reader.get_mut().next_start();
-        if !read.map_err(|error| fail(error, line))? {
-            return Ok(());
-        }
-        row += 1;
-        visit(&Record {
-            path,
-            row,
-            line: Some(line),
-            read: record.position().map_or(0, csv::Position::byte),
-            fields: Fields::Text(&record),
-        })?;
-    }
-}
-
 /// One record during a scan.
 pub(crate) struct Record<'a> {
-    path: &'a Path,
+    pub(crate) path: &'a Path,
     /// Data row, counted from 1.
     pub(crate) row: u64,
-    line: Option<u64>,
+    pub(crate) line: Option<u64>,
     /// How much had been read at the start of this record: bytes of text, rows of Parquet.
     pub(crate) read: u64,
-    fields: Fields<'a>,
+    pub(crate) fields: Fields<'a>,
 }
 
-enum Fields<'a> {
+pub(crate) enum Fields<'a> {
     Text(&'a StringRecord),
     Cells { columns: &'a [Cells], index: usize },
 }
 
 impl<'a> Record<'a> {
+    /// A record without fields, for tests of what only wants to know where it stands.
+    #[cfg(test)]
+    pub(crate) fn example(row: u64) -> Self {
+        let fields = Fields::Cells { columns: &[], index: 0 };
+        Self { path: Path::new("example"), row, line: Some(row + 1), read: 0, fields }
+    }
+
     pub(crate) fn value(&self, column: usize) -> Raw<'a> {
         match self.fields {
             Fields::Text(record) => record.get(column).map_or(Raw::Null, Raw::Text),
@@ -310,11 +236,7 @@ impl<'a> Record<'a> {
     pub(crate) fn check_length(&self, limit: usize) -> Result<()> {
         match self.fields {
             Fields::Text(record) if record.as_slice().len() > limit => {
-                Err(DataError::RecordTooLong {
-                    path: self.path.to_owned(),
-                    line: self.line.unwrap_or_default(),
-                    limit,
-                })
+                Err(DataError::RecordTooLong { place: self.place(), limit })
             }
             _ => Ok(()),
         }
@@ -333,133 +255,24 @@ impl<'a> Record<'a> {
     }
 }
 
-fn extension(path: &Path) -> String {
-    path.extension().unwrap_or_default().to_string_lossy().to_lowercase()
-}
-
-fn read_start(path: &Path, start: &mut [u8]) -> Result<usize> {
+/// Refuses what cannot be read twice: opening a pipe again goes on where the last reader left it, and the rows between are
+/// lost without a word.
+fn regular(path: &Path) -> Result<Stamp> {
     let fail = |source| DataError::Open { path: path.to_owned(), source };
-    let mut file = File::open(path).map_err(fail)?;
-    let mut length = 0;
-    while length < start.len() {
-        match file.read(&mut start[length..]).map_err(fail)? {
-            0 => break,
-            count => length += count,
-        }
+    let metadata = std::fs::metadata(path).map_err(fail)?;
+    if metadata.is_dir() {
+        return Err(fail(std::io::ErrorKind::IsADirectory.into()));
     }
-    Ok(length)
-}
-
-/// The text of a file without compression and byte order mark.
-fn decompressed(path: &Path, compression: Compression) -> Result<Box<dyn BufRead>> {
-    let file =
-        File::open(path).map_err(|source| DataError::Open { path: path.to_owned(), source })?;
-    let raw = BufReader::with_capacity(BUFFER, file);
-    let fail = |error| DataError::from_io(path, compression.label(), error);
-    let mut stream: Box<dyn BufRead> = match compression {
-        Compression::None => Box::new(raw),
-        Compression::Gzip => Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(raw))),
-        Compression::Zstd => {
-            let decoder = zstd::stream::read::Decoder::with_buffer(raw).map_err(fail)?;
-            Box::new(BufReader::with_capacity(BUFFER, decoder))
-        }
-    };
-    skip_byte_order_mark(stream.as_mut()).map_err(fail)?;
-    Ok(stream)
-}
-
-fn skip_byte_order_mark(stream: &mut dyn BufRead) -> io::Result<()> {
-    let mark = b"\xef\xbb\xbf";
-    if stream.fill_buf()?.starts_with(mark) {
-        stream.consume(mark.len());
+    if !metadata.is_file() {
+        return Err(DataError::ReadableOnce { path: path.to_owned() });
     }
-    Ok(())
+    Ok((metadata.len(), metadata.modified().ok()))
 }
 
-fn delimiter(path: &Path, compression: Compression, stream: &mut dyn BufRead) -> Result<u8> {
-    let name =
-        if compression == Compression::None { path.to_owned() } else { path.with_extension("") };
-    if matches!(extension(&name).as_str(), "tsv" | "tab") {
-        return Ok(b'\t');
-    }
-    let start =
-        stream.fill_buf().map_err(|error| DataError::from_io(path, compression.label(), error))?;
-    let header = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    Ok([b',', b'\t', b';'].into_iter().find(|byte| header.contains(byte)).unwrap_or(b','))
-}
-
-type TextReader = csv::Reader<RecordGuard<Box<dyn BufRead>>>;
-
-fn csv_reader(stream: Box<dyn BufRead>, delimiter: u8) -> TextReader {
-    csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .buffer_capacity(BUFFER)
-        .from_reader(RecordGuard::new(stream, delimiter))
-}
-
-/// An error of the parser as one that names file, line (that of the record at hand) and column.
-fn from_csv(
-    path: &Path,
-    compression: Compression,
-    columns: &[String],
-    error: csv::Error,
-    line: u64,
-) -> DataError {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => {
-            match error.get_ref().and_then(|inner| inner.downcast_ref::<Objection>()) {
-                Some(objection) => from_objection(path, *objection),
-                None => DataError::from_io(path, compression.label(), error),
-            }
-        }
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            DataError::Ragged { path: path.to_owned(), line, expected: expected_len, found: len }
-        }
-        csv::ErrorKind::Utf8 { err, .. } => DataError::InvalidUtf8 {
-            path: path.to_owned(),
-            line,
-            column: columns
-                .get(err.field())
-                .cloned()
-                .unwrap_or_else(|| format!("column {}", err.field() + 1)),
-        },
-        other => {
-            let source = io::Error::other(format!("{other:?}"));
-            DataError::Read { path: path.to_owned(), source }
-        }
-    }
-}
-
-fn from_objection(path: &Path, objection: Objection) -> DataError {
-    let path = path.to_owned();
-    match objection {
-        Objection::UnclosedQuote { line } => DataError::UnclosedQuote { path, line },
-        Objection::TextAfterQuote { line, opened } => {
-            DataError::TextAfterQuote { path, line, opened }
-        }
-        Objection::RecordTooLong { line } => {
-            DataError::RecordTooLong { path, line, limit: MAX_RECORD_BYTES }
-        }
-        Objection::TooManyColumns { line } => {
-            DataError::TooManyColumns { path, line, limit: MAX_COLUMNS }
-        }
-    }
-}
-
-fn checked_names(path: &Path, mut names: Vec<String>) -> Result<Vec<String>> {
-    let mut positions = HashMap::new();
-    for (index, name) in names.iter_mut().enumerate() {
-        if name.is_empty() {
-            *name = format!("column {}", index + 1);
-        }
-        if let Some(first) = positions.insert(name.clone(), index) {
-            return Err(DataError::DuplicateColumn {
-                path: path.to_owned(),
-                column: name.clone(),
-                first: first + 1,
-                second: index + 1,
-            });
-        }
-    }
-    Ok(names)
+fn read_start(path: &Path) -> Result<Vec<u8>> {
+    let fail = |source| DataError::Open { path: path.to_owned(), source };
+    let file = File::open(path).map_err(fail)?;
+    let mut start = Vec::new();
+    file.take(foreign::LOOKED_AT as u64).read_to_end(&mut start).map_err(fail)?;
+    Ok(start)
 }

@@ -53,6 +53,12 @@ pub(crate) struct RecordGuard<R> {
     fields: usize,
     /// The lines on which records start that have passed and not been asked about.
     starts: VecDeque<u64>,
+    /// Whether blank lines behind the header are records of one empty field; they are then passed on as `""`.
+    blank_lines: bool,
+    after_carriage_return: bool,
+    has_header: bool,
+    /// What is to be passed on, where that is not what was read.
+    pending: VecDeque<u8>,
 }
 
 impl<R: Read> RecordGuard<R> {
@@ -67,7 +73,24 @@ impl<R: Read> RecordGuard<R> {
             record_bytes: 0,
             fields: 1,
             starts: VecDeque::new(),
+            blank_lines: false,
+            after_carriage_return: false,
+            has_header: false,
+            pending: VecDeque::new(),
         }
+    }
+
+    /// Counts lines from this one on.
+    pub(crate) fn counting_from(mut self, line: u64) -> Self {
+        (self.line, self.record_line, self.quote_line) = (line, line, line);
+        self
+    }
+
+    /// The parser skips blank lines; in a file of one column each is a missing value, and the rows behind it would be
+    /// numbered wrongly.
+    pub(crate) fn with_blank_lines_as_records(mut self, blank_lines: bool) -> Self {
+        self.blank_lines = blank_lines;
+        self
     }
 
     /// The line on which the next record starts, to be asked once for every record, the header included. (The parser
@@ -79,8 +102,8 @@ impl<R: Read> RecordGuard<R> {
     fn follow(&mut self, bytes: &[u8]) -> Result<(), Objection> {
         for &byte in bytes {
             self.record_bytes += 1;
-            // Most bytes: beyond quote, line end, tab and comma, and no semicolon, inside a plain field.
-            if self.state == State::Plain && byte > b',' && byte != b';' {
+            // Most bytes: beyond quote, line end, tab and comma, and no delimiter, inside a plain field.
+            if self.state == State::Plain && byte > b',' && byte != self.delimiter {
                 continue;
             }
             self.state = match (self.state, byte) {
@@ -97,6 +120,7 @@ impl<R: Read> RecordGuard<R> {
                     if state == State::RecordStart {
                         self.record_line = self.line;
                         self.starts.push_back(self.line);
+                        self.has_header = true;
                     }
                     if byte == self.delimiter {
                         self.fields += 1;
@@ -130,8 +154,33 @@ impl<R: Read> RecordGuard<R> {
     }
 }
 
+impl<R: Read> RecordGuard<R> {
+    /// Reads more and puts an empty field on every blank line behind the header.
+    fn fill_blank_lines(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        if count == 0 && self.state == State::Quoted {
+            return Err(io::Error::other(Objection::UnclosedQuote { line: self.quote_line }));
+        }
+        for &byte in &buffer[..count] {
+            let ends_line = byte == b'\r' || (byte == b'\n' && !self.after_carriage_return);
+            if self.has_header && self.state == State::RecordStart && ends_line {
+                self.starts.push_back(self.line);
+                self.pending.extend(b"\"\"");
+            }
+            self.after_carriage_return = byte == b'\r' && self.state != State::Quoted;
+            self.follow(&[byte]).map_err(io::Error::other)?;
+            self.pending.push_back(byte);
+        }
+        Ok(count)
+    }
+}
+
 impl<R: Read> Read for RecordGuard<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.blank_lines {
+            while self.pending.is_empty() && self.fill_blank_lines(buffer)? > 0 {}
+            return self.pending.read(buffer);
+        }
         let count = self.inner.read(buffer)?;
         if count == 0 && !buffer.is_empty() && self.state == State::Quoted {
             return Err(io::Error::other(Objection::UnclosedQuote { line: self.quote_line }));
@@ -167,6 +216,23 @@ mod tests {
         ] {
             assert_eq!(read(text), Ok(()), "{text:?}");
         }
+    }
+
+    #[test]
+    fn in_a_file_of_one_column_blank_lines_behind_the_header_are_empty_fields() {
+        let read = |text: &str| {
+            let mut seen = String::new();
+            let guard = RecordGuard::new(text.as_bytes(), b',').with_blank_lines_as_records(true);
+            let mut guard = guard;
+            guard.read_to_string(&mut seen).unwrap();
+            (seen, guard.starts.iter().copied().collect::<Vec<_>>())
+        };
+        assert_eq!(read("\nx\n1\n\n2\n"), ("\nx\n1\n\"\"\n2\n".to_owned(), vec![2, 3, 4, 5]));
+        assert_eq!(
+            read("x\r\n\r\n1\r\n\r\n"),
+            ("x\r\n\"\"\r\n1\r\n\"\"\r\n".to_owned(), vec![1, 2, 3, 4])
+        );
+        assert_eq!(read("x\n\"a\n\nb\"\n").0, "x\n\"a\n\nb\"\n");
     }
 
     #[test]

@@ -4,8 +4,9 @@ use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use crate::error::{DataError, shortened};
-use crate::file::{Record, TableFile, TextStream};
-use crate::value::{Raw, write_raw};
+use crate::file::{Record, TableFile};
+use crate::text::TextStream;
+use crate::value::{Lexicon, MISSING_TOKENS, Raw, write_raw};
 
 type Result<T> = std::result::Result<T, DataError>;
 
@@ -19,7 +20,7 @@ const MAX_SOURCE_BYTES: usize = 4 << 10;
 pub struct LogColumns {
     /// The step: whole numbers that never fall. Consecutive rows of one step are one batch.
     pub step: String,
-    /// The source: any text.
+    /// The source: any text that does not stand for a missing value, without the white space around it.
     pub source: String,
     /// The loss: a number. NaN, infinities and nothing at all are losses that are not finite.
     pub loss: String,
@@ -119,6 +120,13 @@ impl LossLog {
         };
         let (step, source, loss) =
             (find(&columns.step)?, find(&columns.source)?, find(&columns.loss)?);
+        let roles = [(&step, "step"), (&source, "source"), (&loss, "loss")];
+        for (at, (column, role)) in roles.iter().enumerate() {
+            if let Some((_, other)) = roles[..at].iter().find(|(other, _)| other.at == column.at) {
+                let (first, second) = (*other, *role);
+                return Err(DataError::RoleConflict { column: column.name.clone(), first, second });
+            }
+        }
         Ok(Self { input, length, step, source, loss })
     }
 
@@ -138,12 +146,13 @@ impl LossLog {
         mut visit: impl FnMut(LogRow<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let Self { input, step, source, loss, .. } = self;
+        let lexicon = Lexicon::new(&MISSING_TOKENS.map(str::to_owned));
         let mut previous = None;
         let mut name = String::new();
         let row = |record: &Record<'_>| -> std::result::Result<(), E> {
             record.check_length(MAX_RECORD_BYTES)?;
             let step = read_step(record, &step, previous)?;
-            let source = read_source(record, &source, &mut name)?;
+            let source = read_source(&lexicon, record, &source, &mut name)?;
             let loss = read_loss(record, &loss)?;
             previous = Some(step);
             visit(LogRow { step, source, loss, read: record.read })
@@ -201,24 +210,17 @@ fn read_step(record: &Record<'_>, column: &Column, previous: Option<i64>) -> Res
     }
 }
 
+/// The name that training would give it, so that a log and a table speak of the same sources.
 fn read_source<'a>(
+    lexicon: &Lexicon,
     record: &Record<'a>,
     column: &Column,
     buffer: &'a mut String,
 ) -> Result<&'a str> {
     let raw = record.value(column.at);
-    let source = match raw {
-        Raw::Text(text) => text,
-        Raw::Null => "",
-        raw => {
-            buffer.clear();
-            write_raw(raw, buffer);
-            buffer
-        }
-    };
-    if source.is_empty() {
+    let Some(source) = lexicon.text(raw, buffer) else {
         return Err(wrong(record, column, "the name of a source", raw));
-    }
+    };
     if source.len() > MAX_SOURCE_BYTES {
         return Err(wrong(record, column, "a name of at most 4096 bytes", raw));
     }

@@ -80,10 +80,16 @@ impl NewData {
                 });
             }
             if let Some((position, target)) = &mut target {
-                if matches!(lexicon.look(record.value(*position)), Value::Missing | Value::Infinite)
-                {
-                    dropped.target_missing += 1;
-                    return Ok(());
+                match lexicon.look(record.value(*position)) {
+                    Value::Missing => {
+                        dropped.target_missing += 1;
+                        return Ok(());
+                    }
+                    Value::Infinite => {
+                        dropped.target_infinite += 1;
+                        return Ok(());
+                    }
+                    _ => {}
                 }
                 target.push(&lexicon, record)?;
             }

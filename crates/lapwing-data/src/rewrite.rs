@@ -7,13 +7,14 @@ use csv::StringRecord;
 use flate2::write::GzEncoder;
 
 use crate::error::DataError;
-use crate::file::{Compression, TableFile};
+use crate::file::TableFile;
+use crate::text::{BYTE_ORDER_MARK, Compression};
 
 /// Copies a text table record by record; `edit` sees every record with its data row, counted from 1, and may change it.
 ///
-/// The header (names trimmed), the order and the delimiter stay; fields are quoted where they have to be, lines end in a line feed, a
-/// byte order mark is dropped. Returns how many rows were copied. The caller decides where the bytes go and discards them
-/// when this fails.
+/// Header, order, delimiter, line ends and a byte order mark stay; fields are quoted where they have to be, and blank lines
+/// are dropped. Returns how many rows were copied. The caller decides where the bytes go and discards them when this
+/// fails.
 pub fn rewrite<E: From<DataError>>(
     input: impl AsRef<Path>,
     output: impl Write,
@@ -21,13 +22,24 @@ pub fn rewrite<E: From<DataError>>(
     mut edit: impl FnMut(u64, &mut StringRecord) -> Result<(), E>,
 ) -> Result<u64, E> {
     let file = TableFile::open(input)?;
-    let Some(delimiter) = file.delimiter() else {
+    let Some((dialect, header)) = file.written() else {
         return Err(DataError::CannotRewrite { path: file.path().to_owned() }.into());
     };
-    let output = Compressor::new(BufWriter::new(output), compression).map_err(DataError::Write)?;
-    let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(output);
+    let mut output =
+        Compressor::new(BufWriter::new(output), compression).map_err(DataError::Write)?;
+    if dialect.marked {
+        output.write_all(BYTE_ORDER_MARK).map_err(DataError::Write)?;
+    }
+    let line_end = match dialect.carriage_returns {
+        true => csv::Terminator::CRLF,
+        false => csv::Terminator::Any(b'\n'),
+    };
+    let mut writer = csv::WriterBuilder::new()
+        .delimiter(dialect.delimiter)
+        .terminator(line_end)
+        .from_writer(output);
     let write_error = |error: csv::Error| DataError::Write(io::Error::from(error));
-    writer.write_record(file.columns()).map_err(write_error)?;
+    writer.write_record(header).map_err(write_error)?;
     let mut rows = 0;
     let mut copy = StringRecord::new();
     file.scan(|record| {

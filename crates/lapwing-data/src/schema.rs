@@ -11,6 +11,7 @@ use crate::dataset::ReadOptions;
 use crate::distinct::Distinct;
 use crate::error::DataError;
 use crate::file::TableFile;
+use crate::numeral::Numerals;
 use crate::survey::{Places, Survey};
 use crate::value::Lexicon;
 
@@ -107,6 +108,10 @@ pub enum Reason {
     FreeText,
     /// It has no value at all.
     AllMissing,
+    /// Its only values are infinite.
+    AllInfinite,
+    /// Its numbers differ only in digits that 64 bits cannot hold.
+    BeyondPrecision,
     /// Its Parquet type is nested or binary.
     Unsupported,
 }
@@ -119,6 +124,8 @@ impl fmt::Display for Reason {
             Self::IdLike => "looks like an identifier",
             Self::FreeText => "free text",
             Self::AllMissing => "no values",
+            Self::AllInfinite => "no finite values",
+            Self::BeyondPrecision => "whole numbers beyond 2^53 that differ in lost digits",
             Self::Unsupported => "unsupported type",
         })
     }
@@ -143,6 +150,13 @@ pub struct ColumnSchema {
     pub(crate) storage: Storage,
 }
 
+impl ColumnSchema {
+    /// Whether numbers are written as programs write them, and not as `1,5` or `$3`.
+    pub fn is_written_plainly(&self) -> bool {
+        self.storage.numerals == Numerals::Plain
+    }
+}
+
 /// How the numbers of a column are kept in 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Storage {
@@ -151,11 +165,14 @@ pub(crate) struct Storage {
     /// Seconds in a unit; 86,400 for dates without time, which are then whole numbers.
     pub(crate) unit: f64,
     pub(crate) with_time: bool,
+    /// How the numbers are written in text.
+    #[serde(default)]
+    pub(crate) numerals: Numerals,
 }
 
 impl Default for Storage {
     fn default() -> Self {
-        Self { offset: 0.0, unit: 1.0, with_time: false }
+        Self { offset: 0.0, unit: 1.0, with_time: false, numerals: Numerals::Plain }
     }
 }
 

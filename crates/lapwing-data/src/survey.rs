@@ -2,10 +2,10 @@
 
 use lapwing_sample::Task;
 
-use crate::dataset::{Dropped, ReadOptions};
-use crate::error::DataError;
+use crate::dataset::{Dropped, ReadOptions, Warning};
+use crate::error::{DataError, Place, Stray};
 use crate::file::{Record, TableFile};
-use crate::profile::Profile;
+use crate::profile::{Doubt, Profile, Sighting};
 use crate::schema::{ColumnSchema, Kind, Reason, Role, Schema};
 use crate::value::{Lexicon, Value};
 
@@ -69,8 +69,11 @@ impl Places {
     /// Whether a record cannot be used, and why: the same answer in both passes.
     pub(crate) fn drops(&self, lexicon: &Lexicon, record: &Record<'_>) -> Option<Dropped> {
         let mut dropped = Dropped::default();
-        if matches!(lexicon.look(record.value(self.target)), Value::Missing | Value::Infinite) {
+        let target = lexicon.look(record.value(self.target));
+        if target == Value::Missing {
             dropped.target_missing = 1;
+        } else if target == Value::Infinite {
+            dropped.target_infinite = 1;
         } else if lexicon.look(record.value(self.source)) == Value::Missing {
             dropped.source_missing = 1;
         } else {
@@ -101,13 +104,12 @@ impl Survey {
                 });
             }
             if let Some(reason) = places.drops(lexicon, record) {
-                dropped.target_missing += reason.target_missing;
-                dropped.source_missing += reason.source_missing;
+                dropped.add(reason);
                 return Ok(());
             }
             rows += 1;
             for (column, profile) in profiles.iter_mut().enumerate() {
-                profile.observe(lexicon, record.value(column), record.row);
+                profile.observe(lexicon, record.value(column), record);
             }
             Ok(())
         })?;
@@ -140,6 +142,70 @@ impl Survey {
             classes: Vec::new(),
             missing_tokens: options.missing_tokens.clone(),
         })
+    }
+
+    /// What is doubtful about the columns that are used, or would be: an error where a guess would change what is
+    /// learnt, else a warning. A column whose type was named is not doubted.
+    pub(crate) fn doubts(
+        &self,
+        file: &TableFile,
+        schema: &Schema,
+        options: &ReadOptions,
+    ) -> Result<Vec<Warning>> {
+        let mut warnings = Vec::new();
+        let mut found: Option<Box<Stray>> = None;
+        for (column, profile) in schema.columns.iter().zip(&self.profiles) {
+            let decided = match column.role {
+                Role::Ignored(Reason::Asked | Reason::Unsupported) | Role::Source => true,
+                Role::Target => options.task.is_some(),
+                _ => false,
+            };
+            if decided || options.types.contains_key(&column.name) {
+                continue;
+            }
+            let place = |first: &Sighting| Place {
+                path: file.path().to_owned(),
+                line: first.line,
+                row: first.row,
+            };
+            let name = column.name.clone();
+            match (profile.finding(&name).doubt, &mut found) {
+                (None, _) => {}
+                (Some(Doubt::Nearly { .. }), Some(stray)) => stray.others.push(name),
+                (Some(Doubt::Nearly { kind, strays, present, first }), found) => {
+                    *found = Some(Box::new(Stray {
+                        place: place(&first),
+                        column: name,
+                        expected: kind,
+                        value: first.value,
+                        strays,
+                        present,
+                        others: Vec::new(),
+                    }));
+                }
+                (Some(Doubt::Thousands(first)), _) => {
+                    return Err(DataError::AmbiguousNumber {
+                        place: place(&first),
+                        column: name,
+                        value: first.value,
+                    });
+                }
+                (Some(Doubt::AmongCodes { strays, present, first }), _) => {
+                    let first = first.to_string();
+                    warnings.push(Warning::TextAmongNumbers {
+                        column: name,
+                        strays,
+                        present,
+                        first,
+                    });
+                }
+                (Some(Doubt::Dates(first)), _) => {
+                    let first = first.to_string();
+                    warnings.push(Warning::AmbiguousDates { column: name, first });
+                }
+            }
+        }
+        found.map_or(Ok(warnings), |stray| Err(DataError::StrayValue(stray)))
     }
 
     fn task(&self, kind: Kind, target: usize) -> Task {

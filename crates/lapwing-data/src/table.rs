@@ -98,6 +98,14 @@ impl Column {
         &self.values
     }
 
+    /// How many levels it has, if it has levels and all of them were kept.
+    pub(crate) fn level_count(&self) -> Option<u64> {
+        match &self.values {
+            Values::Codes { levels, .. } if levels.len() < MAX_LEVELS => Some(levels.len() as u64),
+            _ => None,
+        }
+    }
+
     /// Whether the value of a row is missing.
     pub fn is_missing(&self, row: u32) -> bool {
         match &self.values {
@@ -209,7 +217,7 @@ impl ColumnBuilder {
         let raw = record.value(self.position);
         match &mut self.values {
             Values::Numbers { values, storage, is_date } => {
-                let number = match lexicon.look(raw) {
+                let number = match lexicon.look_as(raw, storage.numerals) {
                     Value::Missing | Value::Infinite => f64::NAN,
                     Value::Number(number) if !*is_date => number,
                     Value::Date(moment) if *is_date => moment.seconds / storage.unit,
@@ -279,7 +287,7 @@ mod tests {
         assert_eq!(display_number(41.0, &near, false), "41");
         assert_eq!(display_number(12_345.0, &far, false), "1700012345");
         assert_eq!(display_number(0.5, &far, false), "1700000000.5");
-        let days = Storage { offset: 19_000.0, unit: date::DAY, with_time: false };
+        let days = Storage { offset: 19_000.0, unit: date::DAY, ..near };
         assert_eq!(display_number(1.0, &days, true), "2022-01-09");
     }
 }

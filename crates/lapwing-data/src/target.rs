@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use indexmap::IndexSet;
+use indexmap::IndexMap;
 use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 
 use crate::error::{DataError, shortened};
 use crate::file::Record;
+use crate::numeral::Numerals;
 use crate::schema::{ColumnSchema, Kind};
-use crate::value::{Lexicon, Value};
+use crate::value::{Lexicon, Raw, Value, spelt};
+
+/// Largest target, either way: sums of squares of a table full of them are still finite.
+const LARGEST: f64 = 1e100;
 
 /// Fills a target value by value.
 pub(crate) struct TargetBuilder {
@@ -16,6 +20,7 @@ pub(crate) struct TargetBuilder {
     name: String,
     kind: Kind,
     unit: f64,
+    numerals: Numerals,
     values: Filling,
     buffer: String,
 }
@@ -23,7 +28,10 @@ pub(crate) struct TargetBuilder {
 enum Filling {
     Classes {
         codes: Vec<u32>,
-        names: IndexSet<Box<str>>,
+        /// Codes by the one spelling of each name.
+        by_name: IndexMap<Box<str>, u32>,
+        /// Names as they were first written: what is predicted is spelt as the user spells it.
+        names: Vec<String>,
         known: bool,
         unseen: BTreeMap<String, u64>,
     },
@@ -36,7 +44,8 @@ impl TargetBuilder {
         let values = match task {
             Task::Classification => Filling::Classes {
                 codes: Vec::with_capacity(capacity),
-                names: IndexSet::new(),
+                by_name: IndexMap::new(),
+                names: Vec::new(),
                 known: false,
                 unseen: BTreeMap::new(),
             },
@@ -47,6 +56,7 @@ impl TargetBuilder {
             name: column.name.clone(),
             kind: column.kind,
             unit: column.storage.unit,
+            numerals: column.storage.numerals,
             values,
             buffer: String::new(),
         }
@@ -60,8 +70,11 @@ impl TargetBuilder {
         classes: &[String],
     ) -> Self {
         let mut builder = Self::new(task, column, position, 0);
-        if let Filling::Classes { names, known, .. } = &mut builder.values {
-            *names = classes.iter().map(|name| name.as_str().into()).collect();
+        if let Filling::Classes { by_name, names, known, .. } = &mut builder.values {
+            for (code, class) in classes.iter().enumerate() {
+                by_name.entry(spelt(class).into()).or_insert(code as u32);
+            }
+            *names = classes.to_vec();
             *known = true;
         }
         builder
@@ -70,7 +83,7 @@ impl TargetBuilder {
     pub(crate) fn push(&mut self, lexicon: &Lexicon, record: &Record<'_>) -> Result<(), DataError> {
         let raw = record.value(self.position);
         match &mut self.values {
-            Filling::Classes { codes, names, known, unseen } => {
+            Filling::Classes { codes, by_name, names, known, unseen } => {
                 let number;
                 let class = match lexicon.look(raw) {
                     // 1, 1.0 and +1 are one class.
@@ -80,27 +93,49 @@ impl TargetBuilder {
                     }
                     _ => lexicon.text(raw, &mut self.buffer).unwrap_or_default(),
                 };
-                codes.push(match names.get_index_of(class) {
-                    Some(code) => code as u32,
+                codes.push(match by_name.get(class) {
+                    Some(&code) => code,
                     None if *known => {
                         *unseen.entry(class.to_owned()).or_default() += 1;
                         UNSEEN_CLASS
                     }
-                    None => names.insert_full(class.into()).0 as u32,
+                    None => {
+                        let code = names.len() as u32;
+                        by_name.insert(class.into(), code);
+                        names.push(match raw {
+                            Raw::Text(text) if self.kind != Kind::Numeric => text.trim().to_owned(),
+                            _ => class.to_owned(),
+                        });
+                        code
+                    }
                 });
             }
-            Filling::Values(values) => values.push(match (lexicon.look(raw), self.kind) {
-                (Value::Number(number), Kind::Numeric) => number,
-                (Value::Date(moment), Kind::Date) => moment.seconds / self.unit,
-                _ => {
-                    return Err(DataError::WrongType {
-                        place: record.place(),
-                        column: self.name.clone(),
-                        expected: self.kind,
-                        value: shortened(lexicon.text(raw, &mut self.buffer).unwrap_or_default()),
-                    });
-                }
-            }),
+            Filling::Values(values) => {
+                values.push(match (lexicon.look_as(raw, self.numerals), self.kind) {
+                    (Value::Number(number), Kind::Numeric) if number.abs() > LARGEST => {
+                        return Err(DataError::TargetTooLarge {
+                            place: record.place(),
+                            column: self.name.clone(),
+                            value: shortened(
+                                lexicon.text(raw, &mut self.buffer).unwrap_or_default(),
+                            ),
+                            limit: LARGEST,
+                        });
+                    }
+                    (Value::Number(number), Kind::Numeric) => number,
+                    (Value::Date(moment), Kind::Date) => moment.seconds / self.unit,
+                    _ => {
+                        return Err(DataError::WrongType {
+                            place: record.place(),
+                            column: self.name.clone(),
+                            expected: self.kind,
+                            value: shortened(
+                                lexicon.text(raw, &mut self.buffer).unwrap_or_default(),
+                            ),
+                        });
+                    }
+                });
+            }
         }
         Ok(())
     }
@@ -113,8 +148,7 @@ impl TargetBuilder {
                 classes: Vec::new(),
                 unseen: BTreeMap::new(),
             },
-            Filling::Classes { codes, names, known, unseen } => {
-                let names: Vec<String> = names.into_iter().map(String::from).collect();
+            Filling::Classes { codes, names, known, unseen, .. } => {
                 let (labels, classes) =
                     if known { (codes, names) } else { in_order(codes, names, self.kind) };
                 let targets = Targets::Classes { labels, classes: classes.len() };

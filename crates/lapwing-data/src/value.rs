@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::date::{self, Moment};
+use crate::numeral::Numerals;
 
 /// A value as the file stores it. Text formats have text only.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +28,10 @@ pub(crate) enum Value<'a> {
 }
 
 /// The texts that stand for a missing value when nothing else is asked for.
-pub const MISSING_TOKENS: [&str; 9] = ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?"];
+pub const MISSING_TOKENS: [&str; 24] = [
+    "", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "-nan", "-NaN", "null", "NULL", "Null", "None",
+    "NaT", "<NA>", "?", "\\N", "#N/A", "#NA", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "1.#QNAN",
+];
 
 /// Tells what values look like.
 #[derive(Debug, Clone)]
@@ -84,12 +88,30 @@ impl Lexicon {
         }
     }
 
-    /// The value as text, `None` when missing.
+    /// What a value looks like in a column whose numbers are written in a certain way.
+    pub(crate) fn look_as<'a>(&self, raw: Raw<'a>, numerals: Numerals) -> Value<'a> {
+        let value = self.look(raw);
+        match (numerals, value, raw) {
+            (Numerals::Point | Numerals::Comma, Value::Text(text), _) => {
+                numerals.read(text).map_or(value, Value::Number)
+            }
+            // Where the comma is decimal, a point separates thousands.
+            (Numerals::Comma, Value::Number(_), Raw::Text(text)) if text.contains('.') => {
+                let text = trimmed(text);
+                numerals.read(text).map_or(Value::Text(text), Value::Number)
+            }
+            _ => value,
+        }
+    }
+
+    /// The value as a name, `None` when missing. Names do not depend on who wrote the file: `True`, `TRUE` and a
+    /// Parquet boolean are `true`; `3.0` is `3`, as a data frame writes whole numbers in either way; `03` is a code of
+    /// its own.
     pub(crate) fn text<'a>(&self, raw: Raw<'a>, buffer: &'a mut String) -> Option<&'a str> {
         match raw {
             Raw::Text(text) => {
                 let text = trimmed(text);
-                (!self.is_missing(text)).then_some(text)
+                (!self.is_missing(text)).then(|| spelt(text))
             }
             raw if self.look(raw) == Value::Missing => None,
             raw => {
@@ -99,6 +121,26 @@ impl Lexicon {
             }
         }
     }
+}
+
+/// The one spelling of a name.
+pub(crate) fn spelt(text: &str) -> &str {
+    match text.len() {
+        4 if text.eq_ignore_ascii_case("true") => "true",
+        5 if text.eq_ignore_ascii_case("false") => "false",
+        _ if text.ends_with(['0', '.']) => whole(text).unwrap_or(text),
+        _ => text,
+    }
+}
+
+/// A whole number without the zeros behind its point; not a code, which may begin with a zero.
+fn whole(text: &str) -> Option<&str> {
+    let (number, zeros) = text.split_once('.')?;
+    let digits = number.strip_prefix('-').unwrap_or(number);
+    let is_number = !digits.is_empty()
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && (digits == "0" || !digits.starts_with('0'));
+    (is_number && zeros.bytes().all(|byte| byte == b'0')).then_some(number)
 }
 
 /// Without white space at its ends; the common case, none, is told by two bytes.
@@ -167,6 +209,27 @@ mod tests {
             assert_eq!(look(text), Value::Text(text), "{text}");
         }
         assert!(matches!(look("2024-01-31"), Value::Date(Moment { has_time: false, .. })));
+    }
+
+    #[test]
+    fn a_name_has_one_spelling_whoever_wrote_it() {
+        let lexicon = lexicon();
+        fn text(lexicon: &Lexicon, raw: Raw<'_>) -> Option<String> {
+            lexicon.text(raw, &mut String::new()).map(str::to_owned)
+        }
+        let text = |raw: Raw<'_>| text(&lexicon, raw);
+        let name = |value: &str| text(Raw::Text(value)).unwrap();
+        for truth in ["True", "TRUE", "true", " True "] {
+            assert_eq!(Some(name(truth)), text(Raw::Bool(true)));
+        }
+        for three in ["3", "3.0", "3.", "3.000"] {
+            assert_eq!(Some(name(three)), text(Raw::Double(3.0)), "{three}");
+        }
+        assert_eq!(name("-7.0"), text(Raw::Integer(-7)).unwrap());
+        assert_eq!(name("0.0"), text(Raw::Single(0.0)).unwrap());
+        for other in ["03", "03.0", "1.10", "3.5", "x.0", ".0", "1.0.0", "-", "truer"] {
+            assert_eq!(name(other), other);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use lapwing_data::{Encoder, NewData, NewDataOptions, Schema};
+use lapwing_data::{Encoder, NewData, NewDataOptions, Schema, Unseen};
 use lapwing_sample::{InputSpec, TargetSpec, Targets};
 use lapwing_train::{DeviceName, Model, ModelSpec, Predictions, replace_file};
 use serde::{Deserialize, Serialize};
@@ -49,6 +49,8 @@ pub struct Predicted {
     pub predictions: Predictions,
     /// Names of the classes; empty in regression.
     pub classes: Vec<String>,
+    /// Columns with values that training never saw.
+    pub unseen: Vec<Unseen>,
 }
 
 /// Metrics of a table, and of each group of its rows.
@@ -58,8 +60,10 @@ pub struct Evaluation {
     pub all: Metrics,
     /// By group, in order of first appearance.
     pub groups: Vec<(String, Metrics)>,
-    /// Rows left out because their target is missing.
+    /// Rows left out because their target is missing or infinite.
     pub dropped: u64,
+    /// Columns with values that training never saw.
+    pub unseen: Vec<Unseen>,
 }
 
 /// Writes both files, the description last: it names the digest of the other.
@@ -127,6 +131,7 @@ impl Predictor {
             predictions: self.model.predict(&bound, &rows)?,
             rows: rows.iter().map(|&row| data.table.row_number(row)).collect(),
             classes: self.schema().classes.clone(),
+            unseen: self.encoder.unseen(&data.table),
         })
     }
 
@@ -149,7 +154,8 @@ impl Predictor {
                 groups.push((name.clone(), metrics));
             }
         }
-        Ok(Evaluation { all, groups, dropped: data.dropped.total() })
+        let unseen = self.encoder.unseen(&data.table);
+        Ok(Evaluation { all, groups, dropped: data.dropped.total(), unseen })
     }
 }
 

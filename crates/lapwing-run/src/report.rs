@@ -211,9 +211,8 @@ impl Run<'_> {
 
     fn dropped(&self) -> Vec<Dropped> {
         let dropped = &self.job.dataset().dropped;
-        [("target missing", dropped.target_missing), ("source missing", dropped.source_missing)]
-            .into_iter()
-            .filter(|(_, rows)| *rows > 0)
+        dropped
+            .reasons()
             .map(|(reason, rows)| Dropped { reason: reason.to_owned(), rows })
             .collect()
     }

@@ -154,7 +154,7 @@ impl TableNoise {
         }
         let mut columns = Vec::new();
         for column in schema.features() {
-            if column.kind == Kind::Numeric {
+            if column.kind == Kind::Numeric && column.is_written_plainly() {
                 columns.push(file.position(&column.name)?);
             } else if self.features.is_some() {
                 let (column, is) = (column.name.clone(), column.kind);

@@ -1,0 +1,9 @@
+//! One test per fault that was found in the program, named after what went wrong.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "../tables/mod.rs"]
+mod tables;
+
+#[path = "tables.rs"]
+mod ugly_tables;
