@@ -117,7 +117,24 @@ fn advice(error: &DataError) -> Option<&'static str> {
             Some("hint: options such as --source say which column is which")
         }
         DataError::RecordTooLong { .. } => Some("hint: look for a quote that is never closed"),
-        DataError::Truncated { .. } => Some("hint: copy or download the file again"),
+        DataError::Truncated { .. } | DataError::Damaged { .. } => {
+            Some("hint: copy or download the file again")
+        }
+        DataError::StrayValue(_) => Some(
+            "hint: correct it, or say what the column holds with --types COLUMN=TYPE, or leave it out with --ignore COLUMN",
+        ),
+        DataError::AmbiguousNumber { .. } => Some(
+            "hint: --types COLUMN=categorical takes them for names, --ignore COLUMN leaves them out",
+        ),
+        DataError::ReadableOnce { .. } => {
+            Some("hint: only a log of losses can come through a pipe: `… | lapwing replay -`")
+        }
+        DataError::InvalidUtf8 { .. } => {
+            Some("hint: for a file from Windows: iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv")
+        }
+        DataError::Ragged { expected, found, .. } if found > expected => Some(
+            "hint: quote fields that hold the separator, and end no line with a separator that the header has not",
+        ),
         _ => None,
     }
 }

@@ -26,6 +26,11 @@ impl TextTable {
         self.rows.push(cells.into_iter().map(|cell| printable(&cell)).collect());
     }
 
+    /// A row whose cells are shown in full, however long: reasons are cut off before their point otherwise.
+    pub(crate) fn row_in_full(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().map(|cell| revealed(&cell)).collect());
+    }
+
     pub(crate) fn render(&self) -> String {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -57,12 +62,14 @@ impl TextTable {
     }
 }
 
+/// What a terminal would act on spelt out.
+fn revealed(text: &str) -> String {
+    if text.is_empty() { String::new() } else { lapwing_report::reveal(text) }
+}
+
 /// A name from data, safe to print to a terminal and of bounded length.
 pub(crate) fn printable(name: &str) -> String {
-    if name.is_empty() {
-        return String::new();
-    }
-    let text = lapwing_report::reveal(name);
+    let text = revealed(name);
     match text.char_indices().nth(WIDEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

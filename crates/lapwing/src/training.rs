@@ -8,7 +8,7 @@ use lapwing_train::Resumed;
 
 use crate::output::count;
 use crate::progress::Progress;
-use crate::table::TextTable;
+use crate::table::{TextTable, printable};
 use crate::verdicts::short;
 
 /// Plain features listed one by one.
@@ -96,8 +96,8 @@ fn describe_columns(dataset: &Dataset) {
             }
         }
         let about = if column.distinct.exact { "" } else { "~" };
-        table.row([
-            column.name.clone(),
+        table.row_in_full([
+            printable(&column.name),
             column.kind.to_string(),
             column.role.to_string(),
             count(column.missing),
