@@ -1,5 +1,5 @@
 //! Any bytes as a log of losses, from a file (all formats) and from a stream, through the rule:
-//! an answer or an error, never a panic. `cargo +nightly fuzz run log -- -max_total_time=300`
+//! an answer or an error, never a panic. `fuzz/run log -max_total_time=300`
 
 #![no_main]
 
