@@ -4,6 +4,7 @@
 //! losses ─ the rule ─▶ SourceRow ─ judge ─▶ verdict, reasons
 //! given and predicted ─ label_errors ─▶ the share of wrong labels, with its interval
 //!                     ─ examine ─▶ findings: fault, strength, example rows
+//! labels and networks that have not seen them ─ unseen ─▶ noise rate, disagreement and verdict; a probability per row
 //! recorded points ─ phases ─▶ losses early, midway and late
 //! ```
 //!
@@ -43,6 +44,7 @@ mod phase;
 mod residuals;
 mod rows;
 mod source;
+mod unseen;
 mod verdict;
 
 pub use case::{Case, Subject};
@@ -57,4 +59,5 @@ pub use phase::{Phase, PhaseLosses, SourceLosses, TrajectoryPoint, mean_loss, ph
 pub use residuals::Residuals;
 pub use rows::{Answered, Answers, Column, Features, Rows};
 pub use source::{Cell, Ruling, SourceRow};
+pub use unseen::{LabelNoise, RowNoise, SourceNoise, Unseen, unseen};
 pub use verdict::{FEWEST_JUDGEMENTS, FEWEST_ROWS, Reason, Verdict};

@@ -16,6 +16,8 @@
 //! and a small C, and is no more than suspect. C is compared with the judgements of the source, not with the steps of
 //! the run, because a source that is in one batch of ten cannot collect more. Fewer rows than ten are few enough to be
 //! hard by chance: their mean loss strays further than the threshold in about one clean source of ten.
+//!
+//! A loss cannot tell difficult rows from wrong labels: `hard` and `different` come of [`unseen`](crate::unseen) alone.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,14 +41,24 @@ pub enum Verdict {
     /// Too little was seen of it.
     #[default]
     Insufficient,
+    /// Its rows are difficult; its labels are not wrong.
+    Hard,
+    /// Its classes are unlike those of the others; its labels are not wrong.
+    Different,
     /// Nothing speaks against it.
     Reliable,
 }
 
 impl Verdict {
     /// All of them, worst first.
-    pub const ALL: [Self; 4] =
-        [Self::Unreliable, Self::Suspect, Self::Insufficient, Self::Reliable];
+    pub const ALL: [Self; 6] = [
+        Self::Unreliable,
+        Self::Suspect,
+        Self::Insufficient,
+        Self::Hard,
+        Self::Different,
+        Self::Reliable,
+    ];
 
     /// The word as in `sources.csv`.
     pub fn word(self) -> &'static str {
@@ -54,6 +66,8 @@ impl Verdict {
             Verdict::Unreliable => "unreliable",
             Verdict::Suspect => "suspect",
             Verdict::Insufficient => "insufficient",
+            Verdict::Hard => "hard",
+            Verdict::Different => "different",
             Verdict::Reliable => "reliable",
         }
     }
