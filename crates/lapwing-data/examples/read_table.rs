@@ -12,9 +12,7 @@ use std::io::{BufWriter, Write};
 use std::time::Instant;
 
 use lapwing_data::{Dataset, Encoder, EncoderConfig, ReadOptions, Split, SplitConfig};
-use lapwing_sample::{Samples, View};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use lapwing_sample::{Draws, Samples, View};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,16 +24,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn make(path: &str, rows: u32, columns: u32) -> Result<(), Box<dyn Error>> {
-    let mut random = ChaCha8Rng::seed_from_u64(0);
-    let mut unit = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+    let mut draws = Draws::seeded(0);
     let mut out = BufWriter::new(File::create(path)?);
     let names: Vec<String> = (0..columns).map(|column| format!("x{column}")).collect();
     writeln!(out, "{},source,target", names.join(","))?;
     for row in 0..rows {
         for _ in 0..columns {
-            write!(out, "{:.6},", unit() * 200.0 - 100.0)?;
+            write!(out, "{:.6},", draws.unit() * 200.0 - 100.0)?;
         }
-        writeln!(out, "site-{},{}", row % 50, u8::from(unit() < 0.3))?;
+        writeln!(out, "site-{},{}", row % 50, u8::from(draws.unit() < 0.3))?;
     }
     Ok(out.flush()?)
 }

@@ -1,8 +1,8 @@
 //! From a table file to encoded rows ready for a network.
 //!
 //! ```text
-//! file ─ Dataset::read ─▶ Schema + Table + Targets + Sources ─ Split::new ─▶ rows ─ Encoder::fit ─▶ Encoder
-//! new file ─ NewData::read(…, encoder.schema()) ─▶ Table ─ encoder.bind ─▶ EncodedRows ─ gather ─▶ row-major f32
+//! file ─ Dataset::read ─▶ Schema + Table + Targets + Sources ─ Split::new ─▶ rows ─ InputKind::fit ─▶ Input
+//! new file ─ NewData::read(…, input.schema()) ─▶ Table ─ input.bind ─▶ Samples
 //! ```
 //!
 //! A table is held once, in columns of four bytes per value; rows are encoded batch by batch as they are asked for.
@@ -11,13 +11,12 @@ mod columnar;
 mod dataset;
 mod date;
 mod distinct;
-mod encoded_rows;
-mod encoder;
 mod error;
 mod file;
 mod foreign;
 mod guard;
 mod gzip;
+mod input;
 mod log;
 mod new_data;
 mod number_text;
@@ -35,10 +34,9 @@ mod value;
 pub use csv::StringRecord;
 pub use dataset::{Dataset, Dropped, ReadOptions, Sources, Warning};
 pub use distinct::Distinct;
-pub use encoded_rows::EncodedRows;
-pub use encoder::{Encoder, EncoderConfig, Unseen};
 pub use error::{DataError, Place, Stray};
 pub use file::TableFile;
+pub use input::{EncodedRows, Encoder, EncoderConfig, Input, InputKind, Unseen};
 pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};
 pub use new_data::{NewData, NewDataOptions};

@@ -1,8 +1,6 @@
 //! Seeded, stratified parts for training, validation and test.
 
-use lapwing_sample::Targets;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use lapwing_sample::{Draws, Targets};
 
 use crate::error::DataError;
 
@@ -46,13 +44,13 @@ impl Split {
             return Err(DataError::BadFractions { validation, test });
         }
         let shares = [1.0 - validation - test, validation, test];
-        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut draws = Draws::seeded(seed);
         let mut parts = [const { Vec::new() }; 3];
         // What each part is owed. It carries over from one stratum to the next, so that many small strata do not all
         // round the same way and the parts have their size to within a row.
         let mut owed = [0.0; 3];
         for mut stratum in strata(target) {
-            shuffle(&mut stratum, &mut random);
+            draws.shuffle_wide(&mut stratum);
             for (index, row) in stratum.into_iter().enumerate() {
                 for (owed, share) in owed.iter_mut().zip(shares) {
                     *owed += share;
@@ -91,15 +89,6 @@ fn strata(target: &Targets) -> Vec<Vec<u32>> {
             let size = order.len().div_ceil(BINS).max(1);
             order.chunks(size).map(<[u32]>::to_vec).collect()
         }
-    }
-}
-
-/// Fisher–Yates, written out so that no new version of a library changes saved splits.
-fn shuffle(rows: &mut [u32], random: &mut ChaCha8Rng) {
-    for last in (1..rows.len()).rev() {
-        let bound = last as u128 + 1;
-        let chosen = (u128::from(random.next_u64()) * bound) >> 64;
-        rows.swap(last, chosen as usize);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Labels that change anew in every training batch.
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 
 /// Batch Label Shuffle: the labels of a batch of mixed sources are permuted, and the noisy samples take theirs from the
 /// permutation; so a noisy sample may get the label of a clean one. Drawn afresh in every step.
@@ -18,7 +20,7 @@ impl BatchLabelShuffle {
     /// Changes the labels of a batch at the positions that are noisy.
     pub fn apply(&self, step: u64, labels: &mut [u32], is_noisy: impl Fn(usize) -> bool) {
         let mut shuffled = labels.to_vec();
-        Draws::new(self.seed, Purpose::BatchLabelShuffle, step).shuffle(&mut shuffled);
+        Draws::of(self.seed, Purpose::BatchLabelShuffle, 0, step).shuffle(&mut shuffled);
         for (position, (label, new)) in labels.iter_mut().zip(shuffled).enumerate() {
             if is_noisy(position) {
                 *label = new;
@@ -43,7 +45,7 @@ impl BatchLabelFlip {
     /// Changes the labels of a batch at the positions that are noisy.
     pub fn apply(&self, step: u64, labels: &mut [u32], is_noisy: impl Fn(usize) -> bool) {
         let chosen =
-            Draws::new(self.seed, Purpose::BatchLabelFlip, step).below(labels.len() as u32);
+            Draws::of(self.seed, Purpose::BatchLabelFlip, 0, step).below(labels.len() as u32);
         let Some(&new) = labels.get(chosen as usize) else { return };
         for (position, label) in labels.iter_mut().enumerate() {
             if is_noisy(position) {

@@ -1,6 +1,8 @@
 //! Labels that change once, within chunks of consecutive samples of one noisy source.
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 use crate::error::NoiseError;
 use crate::level::Level;
 
@@ -22,7 +24,7 @@ impl ChunkLabelShuffle {
     pub fn apply(&self, samples: &[u64], labels: &mut [u32]) -> Result<(), NoiseError> {
         let Some(first) = first(samples, labels)? else { return Ok(()) };
         let mut shuffled = labels.to_vec();
-        Draws::new(self.seed, Purpose::ChunkLabelShuffle, first).shuffle(&mut shuffled);
+        Draws::of(self.seed, Purpose::ChunkLabelShuffle, 0, first).shuffle(&mut shuffled);
         for ((&sample, label), new) in samples.iter().zip(labels).zip(shuffled) {
             if self.level.reaches(self.seed, sample) {
                 *label = new;
@@ -50,7 +52,7 @@ impl ChunkLabelFlip {
     /// Changes the labels of a chunk; `samples` are the indices of its samples in the data set.
     pub fn apply(&self, samples: &[u64], labels: &mut [u32]) -> Result<(), NoiseError> {
         let Some(first) = first(samples, labels)? else { return Ok(()) };
-        let mut draws = Draws::new(self.seed, Purpose::ChunkLabelFlip, first);
+        let mut draws = Draws::of(self.seed, Purpose::ChunkLabelFlip, 0, first);
         let new = labels[draws.below(labels.len() as u32) as usize];
         for (&sample, label) in samples.iter().zip(labels) {
             if self.level.reaches(self.seed, sample) {

@@ -1,6 +1,8 @@
 //! Inputs whose pieces change places.
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 use crate::error::NoiseError;
 
 /// Pieces per axis.
@@ -57,7 +59,7 @@ impl ChunkShuffle {
     }
 
     fn draws(&self, index: u64) -> Draws {
-        Draws::new(self.seed, Purpose::ChunkShuffle, index)
+        Draws::of(self.seed, Purpose::ChunkShuffle, 0, index)
     }
 
     /// For every new position the old one that moves there.

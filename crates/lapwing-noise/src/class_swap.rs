@@ -1,6 +1,8 @@
 //! Two classes that change places.
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 use crate::error::NoiseError;
 use crate::random_label::at_least;
 
@@ -20,7 +22,7 @@ impl ClassSwap {
 
     /// The two classes that change places in a source, the lower one first.
     pub fn pair(&self, source: u64) -> (u32, u32) {
-        let mut draws = Draws::of_source(self.seed, Purpose::ClassSwap, source, 0);
+        let mut draws = Draws::of(self.seed, Purpose::ClassSwap, source, 0);
         let first = draws.below(self.classes);
         let other = draws.below(self.classes - 1);
         let second = if other >= first { other + 1 } else { other };

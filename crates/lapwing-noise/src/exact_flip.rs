@@ -1,6 +1,8 @@
 //! An exact number of wrong labels.
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 use crate::error::NoiseError;
 use crate::level::Level;
 use crate::random_label::at_least;
@@ -27,7 +29,7 @@ impl ExactFlip {
             let (label, classes) = (labels[sample], self.classes);
             return Err(NoiseError::UnknownClass { sample, label, classes });
         }
-        let mut draws = Draws::of_source(self.seed, Purpose::ExactFlip, source, 0);
+        let mut draws = Draws::of(self.seed, Purpose::ExactFlip, source, 0);
         let mut order: Vec<u32> = (0..labels.len() as u32).collect();
         draws.shuffle(&mut order);
         for &sample in &order[..self.level.count_of(labels.len())] {

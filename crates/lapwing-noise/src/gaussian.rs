@@ -1,6 +1,8 @@
 //! Inputs that drown in normal noise.
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 
 /// Added Noise: every value of a sample is given independent normal noise of mean 0 and standard deviation 1 on top,
 /// without clipping. Fixed per sample.
@@ -47,7 +49,7 @@ fn each<T: Real>(
     values: &mut [T],
     change: impl Fn(T, f64) -> T,
 ) {
-    let mut draws = Draws::new(seed, purpose, index);
+    let mut draws = Draws::of(seed, purpose, 0, index);
     for pair in values.chunks_mut(2) {
         let (first, second) = draws.two_normals();
         for (value, noise) in pair.iter_mut().zip([first, second]) {

@@ -1,6 +1,8 @@
 //! Wrong labels that people really gave.
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 use crate::error::NoiseError;
 use crate::level::Level;
 
@@ -41,7 +43,7 @@ impl HumanLabels {
         if needed > wrong.len() {
             return Err(NoiseError::TooFewWrongLabels { needed, available: wrong.len() });
         }
-        Draws::new(seed, Purpose::HumanLabels, 0).shuffle(&mut wrong);
+        Draws::of(seed, Purpose::HumanLabels, 0, 0).shuffle(&mut wrong);
 
         const NOBODY: u32 = u32::MAX;
         let mut sources = vec![NOBODY; samples];

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 use crate::error::NoiseError;
 
 /// A share between 0 and 1.
@@ -27,7 +29,7 @@ impl Level {
     /// Whether the noise reaches a sample: with the probability of the level, decided by seed and index alone. A sample
     /// that is reached at one level is reached at every higher one.
     pub fn reaches(self, seed: u64, index: u64) -> bool {
-        Draws::new(seed, Purpose::Level, index).unit() < self.0
+        Draws::of(seed, Purpose::Level, 0, index).unit() < self.0
     }
 
     /// The exact number of samples, rounded down, that the level is of `samples`.

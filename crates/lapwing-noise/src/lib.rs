@@ -42,7 +42,6 @@ pub use batch_label::{BatchLabelFlip, BatchLabelShuffle};
 pub use chunk_label::{ChunkLabelFlip, ChunkLabelShuffle};
 pub use chunk_shuffle::ChunkShuffle;
 pub use class_swap::ClassSwap;
-pub use draws::Draws;
 pub use error::NoiseError;
 pub use exact_flip::ExactFlip;
 pub use gaussian::{AddedNoise, Real, ReplaceWithNoise};

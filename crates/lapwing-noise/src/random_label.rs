@@ -1,6 +1,8 @@
 //! Labels that are drawn anew.
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 use crate::error::NoiseError;
 
 /// Random Label, as a map: in each source every class becomes one class drawn uniformly, maybe itself. All samples of
@@ -20,8 +22,7 @@ impl RandomLabel {
 
     /// The class that a class becomes in a source.
     pub fn label(&self, source: u64, label: u32) -> u32 {
-        Draws::of_source(self.seed, Purpose::RandomLabel, source, u64::from(label))
-            .below(self.classes)
+        Draws::of(self.seed, Purpose::RandomLabel, source, u64::from(label)).below(self.classes)
     }
 }
 
@@ -40,7 +41,7 @@ impl RandomLabelPerSample {
 
     /// The label of a sample.
     pub fn label(&self, index: u64) -> u32 {
-        Draws::new(self.seed, Purpose::RandomLabelPerSample, index).below(self.classes)
+        Draws::of(self.seed, Purpose::RandomLabelPerSample, 0, index).below(self.classes)
     }
 }
 

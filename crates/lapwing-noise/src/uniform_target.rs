@@ -1,6 +1,8 @@
 //! Numbers to be predicted that say nothing.
 
-use crate::draws::{Draws, Purpose};
+use lapwing_sample::Draws;
+
+use crate::draws::Purpose;
 use crate::error::NoiseError;
 
 /// Uniform target: the target of a sample becomes a number drawn uniformly between the least and the greatest target
@@ -36,7 +38,7 @@ impl UniformTarget {
 
     /// The target of a sample.
     pub fn target(&self, index: u64) -> f64 {
-        let share = Draws::new(self.seed, Purpose::UniformTarget, index).unit();
+        let share = Draws::of(self.seed, Purpose::UniformTarget, 0, index).unit();
         // Not low + share · (high − low): the difference of two finite numbers may be infinite.
         self.low * (1.0 - share) + self.high * share
     }

@@ -17,7 +17,7 @@ mod zip;
 
 use std::sync::Arc;
 
-use lapwing_noise::Draws;
+use lapwing_sample::Draws;
 use serde::{Deserialize, Serialize};
 
 pub use california::Houses;

@@ -1,6 +1,6 @@
 //! Losses of made-up sources, their pooled mean, and the threshold above which a source is accused.
 
-use lapwing_noise::Draws;
+use lapwing_sample::{Draws, Spread};
 use serde::Serialize;
 
 use crate::cell::Cell;
@@ -52,9 +52,8 @@ pub(crate) fn run(recipe: &Recipe, cell: &Cell, record: &mut Record) -> Result<(
             (0..count).map(|_| mean + settings.deviation * draws.two_normals().0).collect()
         })
         .collect();
-    let count = losses.iter().map(Vec::len).sum::<usize>() as f64;
-    let mean = losses.iter().flatten().sum::<f64>() / count;
-    let variance = losses.iter().flatten().map(|loss| (loss - mean).powi(2)).sum::<f64>() / count;
+    let spread = Spread::of(losses.iter().flatten().copied());
+    let (mean, std) = spread.map_or((0.0, 0.0), |spread| (spread.mean, spread.std()));
     let low = losses.iter().flatten().copied().fold(f64::INFINITY, f64::min);
     let high = losses.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
     let bin = |loss: f64| (((loss - low) / (high - low) * BINS as f64) as usize).min(BINS - 1);
@@ -68,8 +67,8 @@ pub(crate) fn run(recipe: &Recipe, cell: &Cell, record: &mut Record) -> Result<(
         .collect();
     for (name, value) in [
         ("pooled-mean", mean),
-        ("pooled-sd", variance.sqrt()),
-        ("threshold", mean + settings.leniency * variance.sqrt()),
+        ("pooled-sd", std),
+        ("threshold", mean + settings.leniency * std),
         ("lowest", low),
         ("highest", high),
     ] {

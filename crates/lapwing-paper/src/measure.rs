@@ -1,5 +1,7 @@
 //! What is measured on the test set.
 
+use lapwing_train::negative_log_probability;
+
 /// Numbers by name for the outputs of a network, `[rows, classes]` one after another; `wanted` are the classes whose recall
 /// is wanted beside accuracy and loss.
 pub(crate) fn of_classes(
@@ -49,9 +51,7 @@ impl Row {
         };
         let rank =
             (!right.is_nan()).then(|| logits.iter().enumerate().filter(|&it| before(it)).count());
-        let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let sum: f64 = logits.iter().map(|&logit| f64::from(logit - highest).exp()).sum();
-        Self { label, rank, loss: sum.ln() - f64::from(right - highest) }
+        Self { label, rank, loss: negative_log_probability(logits, label as usize) }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use lapwing_noise::NoiseKind;
 use lapwing_train::{
-    Architecture, Guards, Loss, MethodConfig, MlpConfig, OptimiserConfig, Schedule, TrainConfig,
+    Architecture, Conv3NetConfig, DifficultCnnConfig, Guards, Loss, MethodConfig, MlpConfig,
+    OptimiserConfig, ResNet20Config, Schedule, TrainConfig,
 };
 use serde::Serialize;
 
@@ -97,12 +98,12 @@ impl Plan {
                 hidden: hidden.clone(),
                 outputs,
                 dropout,
-                clip: None,
+                squash: None,
                 softmax,
             }),
-            ModelKind::Conv3net => Architecture::Conv3Net { outputs },
-            ModelKind::ResNet20 => Architecture::ResNet20 { outputs },
-            ModelKind::DifficultCnn => Architecture::DifficultCnn { outputs },
+            ModelKind::Conv3net => Architecture::Conv3Net(Conv3NetConfig { outputs }),
+            ModelKind::ResNet20 => Architecture::ResNet20(ResNet20Config { outputs }),
+            ModelKind::DifficultCnn => Architecture::DifficultCnn(DifficultCnnConfig { outputs }),
         };
         let Training { optimiser, learning_rate, momentum, weight_decay, batch, epochs } =
             self.training;

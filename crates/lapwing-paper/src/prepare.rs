@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use lapwing_noise::{
     AddedNoise, BatchLabelFlip, BatchLabelShuffle, ChunkLabelFlip, ChunkLabelShuffle, ChunkShuffle,
-    ClassSwap, Draws, ExactFlip, HumanLabels, Level, NoiseError, NoiseKind, RandomLabel,
+    ClassSwap, ExactFlip, HumanLabels, Level, NoiseError, NoiseKind, RandomLabel,
     RandomLabelPerSample, ReplaceWithNoise, UniformTarget,
 };
-use lapwing_sample::{Matrix, Relabel, Samples, Targets};
+use lapwing_sample::{Draws, Matrix, Relabel, Samples, Targets};
 
 use crate::cell::Cell;
 use crate::data::{Houses, Loaded, mixed, shuffled, two_moons};

@@ -1,5 +1,6 @@
 //! Tables: ours beside the paper's.
 
+use lapwing_sample::Spread;
 use serde::Serialize;
 
 use crate::cell::{Cell, Form};
@@ -22,14 +23,8 @@ pub struct Statistics {
 impl Statistics {
     /// Of some numbers; nothing where there are none.
     pub fn of(numbers: &[f64]) -> Option<Self> {
-        let runs = numbers.len();
-        if runs == 0 {
-            return None;
-        }
-        let mean = numbers.iter().sum::<f64>() / runs as f64;
-        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
-        let std = (runs > 1).then(|| (squares / (runs - 1) as f64).sqrt());
-        Some(Self { mean, std, runs })
+        let spread = Spread::of(numbers.iter().copied())?;
+        Some(Self { mean: spread.mean, std: spread.sample_std(), runs: spread.count })
     }
 
     /// How far this mean lies above another, in standard errors of their difference. Where one of the two has no spread,

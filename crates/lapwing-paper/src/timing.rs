@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use lapwing_core::{Lap, LapConfig};
-use lapwing_noise::Draws;
+use lapwing_sample::Draws;
 use lapwing_train::{
     Architecture, Data, DeviceName, Loss, Matrix, MethodConfig, MlpConfig, Observer,
     OptimiserConfig, Schedule, Step, Targets, TrainConfig, Trainer,
@@ -111,7 +111,7 @@ fn step(settings: &Settings, seed: u64) -> Result<Duration, lapwing_train::Train
             hidden: settings.hidden.clone(),
             outputs: CLASSES,
             dropout: 0.0,
-            clip: None,
+            squash: None,
             softmax: false,
         }),
         loss: Loss::CrossEntropy,

@@ -8,9 +8,9 @@ use lapwing_core::LapConfig;
 use lapwing_judge::{Finding, JudgeError, SourceRow, TrajectoryPoint};
 use lapwing_run::{MOST_POINTS, Recorder};
 use lapwing_train::{
-    Architecture, Data, DataError, DeviceName, Epoch, Finish, Guards, Matrix, MethodConfig, Model,
-    ModelError, ModelSpec, Observer, OptimiserConfig, Predictions, Samples, Schedule, Step,
-    TableShape, Targets, TrainConfig, TrainError, Trainer, auto_strength, plan,
+    Data, DataError, DataShape, DeviceName, Epoch, Finish, Guards, Matrix, MethodConfig, Model,
+    ModelError, ModelSpec, Observer, PlanError, Predictions, Samples, Step, Targets, TrainConfig,
+    TrainError, Trainer, Wishes, plan,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -30,6 +30,8 @@ enum FitError {
     Train(#[from] TrainError),
     #[error(transparent)]
     Data(#[from] DataError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     #[error(transparent)]
     Model(#[from] ModelError),
     #[error("the model cannot be written or read: {0}")]
@@ -76,38 +78,31 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Settings of the loop and of the rule for this data: the plan with what was asked for.
-    fn over_plan(&self, data: &Data<'_>, sources: usize) -> (TrainConfig, MethodConfig) {
-        let rows = data.train.len();
-        let shape = TableShape { rows, width: data.samples.spec().size(), sources };
-        let mut plan = plan(shape, self.history_length);
-        plan.batch_size = self.batch_size.unwrap_or(plan.batch_size);
-        let batches = rows.div_ceil(plan.batch_size.max(1)).max(1);
-        if self.batch_size.is_some() {
-            // The same number of steps, not of epochs: that is what the plan is made for.
-            plan.epochs = (plan.steps as usize).div_ceil(batches).max(1);
-        }
-        plan.epochs = self.epochs.unwrap_or(plan.epochs);
-        plan.patience = self.patience.unwrap_or_else(|| plan.patience.min(plan.epochs));
-        plan.steps = (batches * plan.epochs) as u64;
-        plan.hidden = self.hidden.clone().unwrap_or(plan.hidden);
-        plan.dropout = self.dropout.unwrap_or(plan.dropout);
-        let weight_decay = self.weight_decay.unwrap_or(plan.weight_decay);
-        let learning_rate = self.learning_rate.unwrap_or(plan.learning_rate);
-        let config = TrainConfig {
-            optimiser: OptimiserConfig::Adam { weight_decay },
-            schedule: Schedule::Cosine { learning_rate },
-            ..plan.config(data, self.seed)
+    fn over_plan(
+        &self,
+        data: &Data<'_>,
+        sources: usize,
+    ) -> Result<(TrainConfig, MethodConfig), PlanError> {
+        let wishes = Wishes {
+            hidden: self.hidden.clone(),
+            dropout: self.dropout,
+            weight_decay: self.weight_decay,
+            learning_rate: self.learning_rate,
+            batch_size: self.batch_size,
+            epochs: self.epochs,
+            patience: self.patience,
+            depression_strength: self.depression_strength,
+            ..Wishes::default()
         };
+        let plan = plan(&DataShape::of(data, sources), self.history_length, &wishes)?;
         let rule = LapConfig {
             history_length: self.history_length,
             leniency: self.leniency,
-            depression_strength: self
-                .depression_strength
-                .unwrap_or_else(|| auto_strength(plan.steps)),
+            depression_strength: plan.depression_strength,
             warmup: self.warmup,
             ..LapConfig::default()
         };
-        (config, MethodConfig::Lap { rule, guards: Guards::default() })
+        Ok((plan.config(self.seed), MethodConfig::Lap { rule, guards: Guards::default() }))
     }
 }
 
@@ -205,7 +200,7 @@ pub(crate) fn train_network(
             valid: &valid,
             relabel: None,
         };
-        let (config, method) = settings.over_plan(&data, names.len());
+        let (config, method) = settings.over_plan(&data, names.len())?;
         let mut trainer = Trainer::new(config, &method, data, DeviceName::Cpu)?;
         let (recorder, looked) = (Recorder::new(MOST_POINTS), Instant::now());
         let mut watcher = Watcher { recorder, looked, interrupted: None };
@@ -326,10 +321,7 @@ impl Network {
     /// Sizes of the hidden layers.
     #[getter]
     fn hidden(&self) -> Vec<usize> {
-        match &self.model.spec().architecture {
-            Architecture::Mlp(config) => config.hidden.clone(),
-            _ => Vec::new(),
-        }
+        self.model.spec().architecture.wishes().hidden.unwrap_or_default()
     }
 
     fn __reduce__<'py>(

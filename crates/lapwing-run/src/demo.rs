@@ -1,7 +1,6 @@
 //! The toy data of the paper's Figure 4: two moons from five sources, of which four flip labels.
 
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use lapwing_sample::{Draws, box_muller};
 
 /// Share of flipped labels per source.
 pub const DEMO_LEVELS: [f64; 5] = [0.0, 0.025, 0.05, 0.25, 1.0];
@@ -23,7 +22,7 @@ pub struct Moon {
 /// right labels.
 pub fn two_moons(train: usize, test: usize, noise: f64, seed: u64) -> (Vec<Moon>, Vec<Moon>) {
     let points = train + test;
-    let mut random = Random(ChaCha8Rng::seed_from_u64(seed));
+    let mut draws = Draws::seeded(seed);
     let outer = points / 2;
     let mut moons: Vec<Moon> = (0..points)
         .map(|at| {
@@ -32,49 +31,22 @@ pub fn two_moons(train: usize, test: usize, noise: f64, seed: u64) -> (Vec<Moon>
             let angle = std::f64::consts::PI * place as f64 / (of.max(2) - 1) as f64;
             let (sin, cos) = libm::sincos(angle);
             let (x, y) = if label { (1.0 - cos, 0.5 - sin) } else { (cos, sin) };
-            let (dx, dy) = random.normals();
-            let source = random.below(DEMO_LEVELS.len());
+            let (dx, dy) = box_muller(draws.unit_above_zero(), draws.unit_above_zero());
+            let source = draws.below_wide(DEMO_LEVELS.len());
             Moon { x: x + noise * dx, y: y + noise * dy, source, label }
         })
         .collect();
-    random.shuffle(&mut moons);
+    draws.shuffle_wide(&mut moons);
     let test = moons.split_off(train);
     for (source, level) in DEMO_LEVELS.iter().enumerate() {
         let mut own: Vec<usize> =
             (0..moons.len()).filter(|&at| moons[at].source == source).collect();
-        random.shuffle(&mut own);
+        draws.shuffle_wide(&mut own);
         for &at in &own[..(own.len() as f64 * level) as usize] {
             moons[at].label = !moons[at].label;
         }
     }
     (moons, test)
-}
-
-struct Random(ChaCha8Rng);
-
-impl Random {
-    /// In (0, 1].
-    fn unit(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
-    }
-
-    /// Two independent normal numbers, by Box and Muller.
-    fn normals(&mut self) -> (f64, f64) {
-        let radius = (-2.0 * libm::log(self.unit())).sqrt();
-        let (sin, cos) = libm::sincos(2.0 * std::f64::consts::PI * self.unit());
-        (radius * cos, radius * sin)
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            let other = self.below(last + 1);
-            items.swap(last, other);
-        }
-    }
 }
 
 #[cfg(test)]

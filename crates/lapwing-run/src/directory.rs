@@ -148,7 +148,7 @@ impl RunDirectory {
         self.write_file(SOURCES, &sources)?;
         self.write_file(REPORT_DATA, &data)?;
         self.write_file(REPORT, page.as_bytes())?;
-        model_file::write(&self.path, &fit.model, &job.encoder)?;
+        model_file::write(&self.path, &fit.model, &job.input)?;
         self.sweep();
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use lapwing_data::DataError;
 use lapwing_judge::{JudgeError, Ruling};
 use lapwing_report::{ReportError, reveal};
-use lapwing_train::{DeviceError, ModelError, TrainError};
+use lapwing_train::{DeviceError, ModelError, PlanError, TrainError};
 use thiserror::Error;
 
 /// Why a run cannot start, go on, or be read.
@@ -65,6 +65,12 @@ pub enum RunError {
     /// Both a table and a share to test on.
     #[error("both a test file and a test fraction: expected one of them")]
     TwoTests,
+    /// No network can be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A parameter of Huber's loss, and another loss.
+    #[error("huber-delta is a parameter of the loss huber, which was not chosen")]
+    HuberDelta,
     /// A guard names a source that is not in the data.
     #[error(
         "the source {name:?} is to be {}, and is not in the data{}",

@@ -4,25 +4,20 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use lapwing_data::{Dataset, Encoder, EncoderConfig, Split};
+use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
-use lapwing_sample::{Data, Task};
+use lapwing_sample::Data;
 use lapwing_train::{
-    CheckpointDir, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer, Plan, Resumed,
-    Step, TableShape, TrainConfig, Trainer, auto_strength, plan,
+    CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer,
+    OptimiserConfig, Plan, Resumed, Step, TrainConfig, Trainer, Wishes, plan,
 };
 
 use crate::recorder::{MOST_POINTS, Recorder};
-use crate::settings::{FORGET_RATE, NOISE_RATE, SMOOTHING, TOLERANCE};
-use crate::{
-    MethodName, Metrics, ModelName, OptimiserName, Prepared, RunError, Settings, Strength,
-    TaskName, model_file,
-};
+use crate::settings::{FORGET_RATE, LossName, NOISE_RATE, SMOOTHING, TOLERANCE};
+use crate::{Choice, MethodName, Metrics, Prepared, RunError, Settings, model_file};
 
 /// Fewest rows that can be called a training set.
 const FEWEST_ROWS: usize = 4;
-/// Highest learning rate of SGD where none is asked for; Adam's is planned.
-const SGD_RATE: f64 = 0.05;
 /// Names suggested for one that is not known.
 const SUGGESTIONS: usize = 3;
 
@@ -38,7 +33,7 @@ pub struct Job<'a> {
     /// What suits the table.
     pub plan: Plan,
     /// Preprocessing, fitted on the training rows.
-    pub encoder: Encoder,
+    pub input: Input,
     config: TrainConfig,
     method: MethodConfig,
     guards: Guards,
@@ -125,40 +120,20 @@ impl<'a> Job<'a> {
         }
         let device: DeviceName = settings.device.as_deref().unwrap_or("cpu").parse()?;
         let guards = guards(dataset, split, settings)?;
-        let encoder = Encoder::fit(dataset, &split.train, &EncoderConfig::default());
+        let input = InputKind::Table.fit(dataset, &split.train)?;
         let rule = settings.rule();
-        let shape = TableShape {
+        let shape = DataShape {
             rows: split.train.len(),
-            width: encoder.width(),
+            input: input.spec(),
+            task: dataset.target.task(),
+            outputs: dataset.target.outputs(),
             sources: sources_in(dataset, &split.train).len(),
         };
-        let mut plan = plan(shape, rule.history_length);
-        let usual = filled(&Settings::default(), dataset, &plan)?;
-        plan.batch_size = settings.batch_size.unwrap_or(plan.batch_size);
-        let batches = shape.rows.div_ceil(plan.batch_size.max(1));
-        if settings.batch_size.is_some() {
-            // The same number of steps, not of epochs: that is what the plan is made for.
-            plan.epochs = (plan.steps as usize).div_ceil(batches).max(1);
-        }
-        plan.epochs = settings.epochs.unwrap_or(plan.epochs);
-        plan.patience = settings.patience.unwrap_or_else(|| plan.patience.min(plan.epochs));
-        plan.learning_rate = settings.learning_rate.unwrap_or(plan.learning_rate);
-        plan.dropout = settings.dropout.map_or(plan.dropout, |dropout| dropout as f32);
-        plan.weight_decay = settings.weight_decay.unwrap_or(plan.weight_decay);
-        plan.hidden = settings.hidden.clone().unwrap_or(plan.hidden);
-        if let Some(OptimiserName::Sgd) = settings.optimiser {
-            plan.learning_rate = settings.learning_rate.unwrap_or(SGD_RATE);
-        }
-        plan.steps = (batches * plan.epochs) as u64;
-        plan.window_steps =
-            lapwing_train::window_steps(shape.sources, plan.batch_size, rule.history_length);
-        plan.depression_strength = match settings.strength.unwrap_or_default() {
-            Strength::Auto => auto_strength(plan.steps),
-            Strength::Is(strength) => strength,
-        };
-
+        let usual = plan(&shape, rule.history_length, &Wishes::default())?;
+        let usual = filled(&Settings::default(), dataset, &usual)?;
+        let mut plan = plan(&shape, rule.history_length, &settings.wishes()?)?;
         let settings = filled(settings, dataset, &plan)?;
-        let bound = encoder.bind(&dataset.table)?;
+        let bound = input.bind(&dataset.table)?;
         // LAP gives blocked sources no weight; nobody else has weights to give.
         let kept = |row: &u32| {
             settings.method() == MethodName::Lap
@@ -166,15 +141,14 @@ impl<'a> Job<'a> {
         };
         let train: Vec<u32> = split.train.iter().copied().filter(kept).collect();
         let data = Data {
-            samples: &bound,
+            samples: &*bound,
             targets: &dataset.target,
             sources: &dataset.sources.codes,
             train: &train,
             valid: &split.validation,
             relabel: None,
         };
-        let mut config = plan.config(&data, settings.seed());
-        config.optimiser = settings.optimiser_config(plan.weight_decay);
+        let config = plan.config(settings.seed());
         let rule =
             lapwing_core::LapConfig { depression_strength: plan.depression_strength, ..rule };
         let method = settings.method_config(rule, &guards);
@@ -182,13 +156,14 @@ impl<'a> Job<'a> {
         let trainer = Trainer::new(config.clone(), &method, data, device)?;
         plan.steps = trainer.steps();
         drop(trainer);
+        drop(bound);
         Ok(Self {
             dataset,
             split,
             settings,
             usual,
             plan,
-            encoder,
+            input,
             config,
             method,
             guards,
@@ -203,9 +178,9 @@ impl<'a> Job<'a> {
         checkpoints: Option<&Checkpoints>,
         watch: &mut dyn Watch,
     ) -> Result<Option<Fit>, RunError> {
-        let bound = self.encoder.bind(&self.dataset.table)?;
+        let bound = self.input.bind(&self.dataset.table)?;
         let data = Data {
-            samples: &bound,
+            samples: &*bound,
             targets: &self.dataset.target,
             sources: &self.dataset.sources.codes,
             train: &self.train,
@@ -292,12 +267,12 @@ impl<'a> Job<'a> {
     /// Metrics of a model on what there is to test on; `None` where there is no row.
     pub fn test(&self, model: &Model, prepared: &Prepared) -> Result<Option<Metrics>, RunError> {
         if let Some(data) = &prepared.test {
-            let (target, predictions) = model_file::test(model, &self.encoder, data)?;
+            let (target, predictions) = model_file::test(model, &self.input, data)?;
             return Ok(Metrics::of(&target, &predictions));
         }
         let rows = &self.split.test;
-        let bound = self.encoder.bind(&self.dataset.table)?;
-        let predictions = model.predict(&bound, rows)?;
+        let bound = self.input.bind(&self.dataset.table)?;
+        let predictions = model.predict(&*bound, rows)?;
         Ok(Metrics::of(&self.dataset.target.select(rows), &predictions))
     }
 
@@ -362,30 +337,32 @@ impl Observer for Witness<'_> {
 /// The settings with a value for every key the run depends on.
 fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Settings, RunError> {
     let (rule, split) = (settings.rule(), settings.split()?);
-    let task = match dataset.schema.task {
-        Task::Classification => TaskName::Classification,
-        Task::Regression => TaskName::Regression,
-    };
+    let network = plan.architecture.wishes();
+    let (loss, huber_delta) = LossName::of(plan.loss);
+    let (OptimiserConfig::Adam { weight_decay } | OptimiserConfig::Sgd { weight_decay, .. }) =
+        plan.optimiser;
     Ok(Settings {
-        task: Some(task),
+        task: Some(Choice::Is(dataset.schema.task)),
         ignore: Some(settings.ignore.clone().unwrap_or_default()),
         test_fraction: Some(split.test),
         validation_fraction: Some(split.validation),
         method: Some(settings.method()),
-        model: Some(ModelName::Mlp),
-        hidden: Some(plan.hidden.clone()),
+        model: Some(Choice::Is(plan.architecture.kind())),
+        loss: Some(Choice::Is(loss)),
+        huber_delta,
+        hidden: network.hidden,
         // Through text, so that 0.3 stays 0.3 and does not become the double nearest to the single nearest to it.
-        dropout: plan.dropout.to_string().parse().ok(),
+        dropout: network.dropout.and_then(|dropout| dropout.to_string().parse().ok()),
         optimiser: Some(settings.optimiser.unwrap_or_default()),
         momentum: settings.used_momentum(),
-        weight_decay: Some(plan.weight_decay),
+        weight_decay: Some(weight_decay),
         epochs: Some(plan.epochs),
         patience: Some(plan.patience),
         batch_size: Some(plan.batch_size),
         learning_rate: Some(plan.learning_rate),
         history: Some(rule.history_length),
         leniency: Some(rule.leniency),
-        strength: Some(Strength::Is(plan.depression_strength)),
+        strength: Some(Choice::Is(plan.depression_strength)),
         warmup: Some(rule.warmup),
         floor: Some(settings.floor.unwrap_or(0.0)),
         smoothing: settings.used(MethodName::LabelSmoothing, settings.smoothing, SMOOTHING),

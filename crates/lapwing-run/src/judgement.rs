@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use lapwing_data::{Dataset, EncodedRows};
+use lapwing_data::Dataset;
 use lapwing_judge::{
     Answered, Answers, Case, Column, Evidence, Features, Rows, SourceRow, WorstRow, examine,
     label_errors,
 };
-use lapwing_sample::Targets;
+use lapwing_sample::{Samples, Targets};
 use lapwing_train::Predictions;
 
 use crate::results::Part;
@@ -30,7 +30,7 @@ pub(crate) struct Judgement {
 pub(crate) fn judge(
     job: &Job<'_>,
     fit: &Fit,
-    rows: &EncodedRows<'_>,
+    samples: &dyn Samples,
     train: &Part<'_>,
     valid: &Part<'_>,
 ) -> Result<Judgement, RunError> {
@@ -48,7 +48,7 @@ pub(crate) fn judge(
 
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by(|&a, &b| sources[a].worst_first(&sources[b]));
-    let mut exhibits = Exhibits { job, fit, rows, part: &train, worst: BTreeMap::new() };
+    let mut exhibits = Exhibits { job, fit, samples, part: &train, worst: BTreeMap::new() };
     let flagged = order.iter().filter(|&&source| verdicts[source].is_flagged());
     for &source in flagged.take(MOST_EVIDENCE) {
         exhibits.look(source)?;
@@ -114,7 +114,7 @@ impl<'a> Lists<'a> {
 struct Exhibits<'a> {
     job: &'a Job<'a>,
     fit: &'a Fit,
-    rows: &'a EncodedRows<'a>,
+    samples: &'a dyn Samples,
     part: &'a Lists<'a>,
     /// Places and losses of the worst rows of the sources that were looked at, worst first.
     worst: BTreeMap<usize, Vec<(u32, f32)>>,
@@ -130,7 +130,7 @@ impl Exhibits<'_> {
             .collect();
         let rows: Vec<u32> = own.iter().map(|&place| self.part.part.rows[place as usize]).collect();
         let targets = &self.job.dataset().target;
-        let losses = self.fit.model.losses(self.rows, targets, &rows)?;
+        let losses = self.fit.model.losses(self.samples, targets, &rows)?;
         let mut worst: Vec<(u32, f32)> = own.into_iter().zip(losses).collect();
         worst.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         worst.truncate(WORST_ROWS);

@@ -36,6 +36,7 @@
 //!
 //! [`Comparison`] trains several methods side by side, [`Replay`] runs the rule over a log of losses without training.
 
+mod choice;
 mod compare;
 mod demo;
 mod directory;
@@ -54,6 +55,7 @@ mod settings;
 mod sources_file;
 mod trajectory_file;
 
+pub use choice::Choice;
 pub use compare::{Comparison, Outcome};
 pub use demo::{DEMO_LEVELS, Moon, two_moons};
 pub use directory::RunDirectory;
@@ -66,4 +68,4 @@ pub use prepare::Prepared;
 pub use recorder::{MOST_POINTS, Recorder};
 pub use replay::{Replay, ReplayError};
 pub use results::{MetricLine, Results};
-pub use settings::{MethodName, ModelName, OptimiserName, Settings, Strength, TaskName};
+pub use settings::{LossName, MethodName, OptimiserName, Settings};

@@ -5,14 +5,18 @@
 
 use std::path::Path;
 
-use lapwing_data::{Encoder, NewData, NewDataOptions, Schema, Unseen};
-use lapwing_sample::{InputSpec, TargetSpec, Targets};
+use lapwing_data::{Input, NewData, NewDataOptions, Schema, Unseen};
+use lapwing_sample::{TargetSpec, Targets};
 use lapwing_train::{DeviceName, Model, ModelSpec, Predictions, replace_file};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 use crate::{Metrics, RunError};
 
-const FORMAT: u32 = 1;
+/// The second names its input; in the first it was always a table.
+const FORMAT: u32 = 2;
+const OLDEST: u32 = 1;
+const TABLE: &str = "table";
 /// Largest description read. A hundred thousand columns with their levels take a few dozen megabytes.
 const LARGEST: u64 = 1 << 28;
 pub(crate) const WEIGHTS: &str = "model.safetensors";
@@ -22,7 +26,8 @@ pub(crate) const DESCRIPTION: &str = "model.json";
 struct Written<'a> {
     format: u32,
     network: ModelSpec,
-    preprocessing: &'a Encoder,
+    input: &'static str,
+    preprocessing: &'a Input,
 }
 
 #[derive(Deserialize)]
@@ -30,14 +35,15 @@ struct Written<'a> {
 struct Read {
     format: u32,
     network: ModelSpec,
-    preprocessing: Encoder,
+    input: Option<String>,
+    preprocessing: Box<RawValue>,
 }
 
 /// A model with its preprocessing: predicts tables.
 #[derive(Debug)]
 pub struct Predictor {
     model: Model,
-    encoder: Encoder,
+    input: Input,
 }
 
 /// Predictions for the rows of a table.
@@ -67,10 +73,11 @@ pub struct Evaluation {
 }
 
 /// Writes both files, the description last: it names the digest of the other.
-pub(crate) fn write(directory: &Path, model: &Model, encoder: &Encoder) -> Result<(), RunError> {
+pub(crate) fn write(directory: &Path, model: &Model, input: &Input) -> Result<(), RunError> {
     let network = model.save(&directory.join(WEIGHTS))?;
     let path = directory.join(DESCRIPTION);
-    let written = Written { format: FORMAT, network, preprocessing: encoder };
+    let kind = input.kind().name();
+    let written = Written { format: FORMAT, network, input: kind, preprocessing: input };
     let mut text = serde_json::to_vec_pretty(&written)
         .map_err(|error| RunError::Damaged { path: path.clone(), reason: error.to_string() })?;
     text.push(b'\n');
@@ -95,43 +102,45 @@ impl Predictor {
             std::fs::read(&path).map_err(|source| RunError::File { path: path.clone(), source })?;
         let damaged = |reason: String| RunError::Damaged { path: path.clone(), reason };
         let read: Read = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
-        if read.format != FORMAT {
+        if !(OLDEST..=FORMAT).contains(&read.format) {
             return Err(damaged(format!(
-                "format {}, this program reads format {FORMAT}",
+                "format {}, this program reads {OLDEST} to {FORMAT}",
                 read.format
             )));
         }
-        let schema = read.preprocessing.schema();
+        let kind = read.input.as_deref().unwrap_or(TABLE);
+        let input = Input::from_json(kind, read.preprocessing.get())
+            .map_err(|error| damaged(error.to_string()))?;
+        let schema = input.schema();
         let fits = match read.network.task {
             TargetSpec::Classes { classes } => classes == schema.classes.len(),
             TargetSpec::Values(_) => schema.classes.is_empty(),
         };
-        let input = InputSpec::Vector { width: read.preprocessing.width() };
         if !fits
             || read.network.task.task() != schema.task
-            || read.network.architecture.input() != input
+            || read.network.architecture.input() != input.spec()
         {
             return Err(damaged("network and preprocessing do not fit each other".to_owned()));
         }
         let model = Model::load(&directory.join(WEIGHTS), read.network, device)?;
-        Ok(Self { model, encoder: read.preprocessing })
+        Ok(Self { model, input })
     }
 
     /// The columns it was trained on.
     pub fn schema(&self) -> &Schema {
-        self.encoder.schema()
+        self.input.schema()
     }
 
     /// Predicts every row of a table.
     pub fn predict(&self, path: &Path) -> Result<Predicted, RunError> {
         let data = NewData::read(path, self.schema(), &NewDataOptions::default())?;
         let rows: Vec<u32> = (0..data.table.len() as u32).collect();
-        let bound = self.encoder.bind(&data.table)?;
+        let bound = self.input.bind(&data.table)?;
         Ok(Predicted {
-            predictions: self.model.predict(&bound, &rows)?,
+            predictions: self.model.predict(&*bound, &rows)?,
             rows: rows.iter().map(|&row| data.table.row_number(row)).collect(),
             classes: self.schema().classes.clone(),
-            unseen: self.encoder.unseen(&data.table),
+            unseen: self.input.unseen(&data.table),
         })
     }
 
@@ -139,7 +148,7 @@ impl Predictor {
     pub fn evaluate(&self, path: &Path, by: Option<&str>) -> Result<Evaluation, RunError> {
         let options = NewDataOptions { target: true, group: by.map(str::to_owned) };
         let data = NewData::read(path, self.schema(), &options)?;
-        let (target, predictions) = test(&self.model, &self.encoder, &data)?;
+        let (target, predictions) = test(&self.model, &self.input, &data)?;
         let none = || RunError::TooFewRows { rows: 0, least: 1 };
         let all = Metrics::of(&target, &predictions).ok_or_else(none)?;
         let mut groups = Vec::new();
@@ -154,7 +163,7 @@ impl Predictor {
                 groups.push((name.clone(), metrics));
             }
         }
-        let unseen = self.encoder.unseen(&data.table);
+        let unseen = self.input.unseen(&data.table);
         Ok(Evaluation { all, groups, dropped: data.dropped.total(), unseen })
     }
 }
@@ -162,10 +171,10 @@ impl Predictor {
 /// Target and predictions of a table read after training. A class that training never saw is an error.
 pub(crate) fn test(
     model: &Model,
-    encoder: &Encoder,
+    input: &Input,
     data: &NewData,
 ) -> Result<(Targets, Predictions), RunError> {
-    let column = || encoder.schema().target().map(|c| c.name.clone()).unwrap_or_default();
+    let column = || input.schema().target().map(|c| c.name.clone()).unwrap_or_default();
     if !data.unseen_classes.is_empty() {
         return Err(RunError::UnseenClasses {
             path: data.table.path().to_owned(),
@@ -177,8 +186,8 @@ pub(crate) fn test(
         return Err(RunError::Missing("target column"));
     };
     let rows: Vec<u32> = (0..data.table.len() as u32).collect();
-    let bound = encoder.bind(&data.table)?;
-    let predictions = model.predict(&bound, &rows)?;
+    let bound = input.bind(&data.table)?;
+    let predictions = model.predict(&*bound, &rows)?;
     Ok((target, predictions))
 }
 

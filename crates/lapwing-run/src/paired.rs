@@ -12,10 +12,9 @@ pub struct Spread {
 impl Spread {
     /// Of at least one result; of none the mean is NaN.
     pub fn of(results: &[f64]) -> Self {
-        let count = results.len() as f64;
-        let mean = results.iter().sum::<f64>() / count;
-        let squares = results.iter().map(|result| (result - mean).powi(2)).sum::<f64>();
-        Self { mean, std: (results.len() > 1).then(|| (squares / (count - 1.0)).sqrt()) }
+        let spread = lapwing_sample::Spread::of(results.iter().copied());
+        let mean = spread.map_or(f64::NAN, |spread| spread.mean);
+        Self { mean, std: spread.and_then(|spread| spread.sample_std()) }
     }
 }
 

@@ -49,15 +49,15 @@ impl Results {
         standard: Option<f64>,
     ) -> Result<Self, RunError> {
         let (dataset, split) = (job.dataset(), job.split());
-        let bound = job.encoder.bind(&dataset.table)?;
+        let bound = job.input.bind(&dataset.table)?;
         let part = |rows| -> Result<Part<'_>, RunError> {
-            Ok(Part { rows, predictions: fit.model.predict(&bound, rows)? })
+            Ok(Part { rows, predictions: fit.model.predict(&*bound, rows)? })
         };
         let (train, valid) = (part(&split.train)?, part(&split.validation)?);
         let validation = Metrics::of(&dataset.target.select(valid.rows), &valid.predictions);
         let test = job.test(&fit.model, prepared)?;
         let metrics = lines(&fit.history, validation.as_ref(), test.as_ref());
-        let judgement = judgement::judge(job, fit, &bound, &train, &valid)?;
+        let judgement = judgement::judge(job, fit, &*bound, &train, &valid)?;
         let report = report::report(&report::Run {
             job,
             fit,

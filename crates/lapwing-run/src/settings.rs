@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lapwing_core::LapConfig;
-use lapwing_data::{Kind, ReadOptions, SplitConfig, Task};
-use lapwing_train::{Guards, MethodConfig, OptimiserConfig};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use lapwing_data::{Kind, ReadOptions, SplitConfig};
+use lapwing_sample::Task;
+use lapwing_train::{Guards, Loss, MethodConfig, NetworkKind, Wishes};
+use serde::{Deserialize, Serialize};
 
 use crate::RunError;
+use crate::choice::Choice;
 
 /// What is usual in the literature on wrong labels, where nothing is asked for.
 pub(crate) const SMOOTHING: f64 = 0.1;
@@ -54,7 +55,7 @@ settings! {
     /// Do not use these columns.
     ignore: Vec<String>,
     /// What is learnt.
-    task: TaskName,
+    task: Choice<Task>,
     /// Table to test on.
     test: PathBuf,
     /// Share of rows to test on.
@@ -64,7 +65,11 @@ settings! {
     /// How sources are treated.
     method: MethodName,
     /// What is trained.
-    model: ModelName,
+    model: Choice<NetworkKind>,
+    /// Which loss.
+    loss: Choice<LossName>,
+    /// Where the linear part of Huber's loss begins, in standard deviations of the target.
+    huber_delta: f64,
     /// Units of each hidden layer.
     hidden: Vec<usize>,
     /// Share of hidden units dropped at each step.
@@ -83,12 +88,12 @@ settings! {
     batch_size: usize,
     /// Highest learning rate.
     learning_rate: f64,
-    /// H.
+    /// History length H: how many batch-mean losses of a source are remembered.
     history: usize,
-    /// λ.
+    /// Leniency λ: how many standard deviations above the others a source may lie.
     leniency: f64,
-    /// δ.
-    strength: Strength,
+    /// Depression strength δ: how fast weight falls.
+    strength: Choice<f64>,
     /// Steps before the first judgement.
     warmup: u64,
     /// Least weight of a source.
@@ -111,19 +116,6 @@ settings! {
     device: String,
     /// Kinds of columns that override inference.
     types: BTreeMap<String, Kind>,
-}
-
-/// `auto`, `classification` or `regression`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TaskName {
-    /// Inferred from the target.
-    #[default]
-    Auto,
-    /// A class.
-    Classification,
-    /// A number.
-    Regression,
 }
 
 /// How sources are treated.
@@ -162,6 +154,73 @@ impl MethodName {
     }
 }
 
+/// Which loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossName {
+    /// For classes.
+    CrossEntropy,
+    /// For values.
+    SquaredError,
+    /// For values, of which some are far off.
+    Huber,
+}
+
+/// Half a square up to here is as good as least squares where errors are normal, and bounds what a wild value does.
+const HUBER_DELTA: f64 = 1.0;
+
+impl LossName {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::CrossEntropy, Self::SquaredError, Self::Huber];
+
+    /// The word in files and flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CrossEntropy => "cross-entropy",
+            Self::SquaredError => "squared-error",
+            Self::Huber => "huber",
+        }
+    }
+
+    /// What it is, in a line.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::CrossEntropy => {
+                "Minus the logarithm of the probability of the class (classification)"
+            }
+            Self::SquaredError => "The square of the error (regression)",
+            Self::Huber => "Half the square of small errors, linear in large ones (regression)",
+        }
+    }
+
+    /// The name of a loss, and its parameter.
+    pub(crate) fn of(loss: Loss) -> (Self, Option<f64>) {
+        match loss {
+            Loss::CrossEntropy => (Self::CrossEntropy, None),
+            Loss::SquaredError => (Self::SquaredError, None),
+            Loss::Huber { delta } => (Self::Huber, Some(delta)),
+        }
+    }
+
+    fn with(self, delta: Option<f64>) -> Loss {
+        match self {
+            Self::CrossEntropy => Loss::CrossEntropy,
+            Self::SquaredError => Loss::SquaredError,
+            Self::Huber => Loss::Huber { delta: delta.unwrap_or(HUBER_DELTA) },
+        }
+    }
+}
+
+impl std::str::FromStr for LossName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|loss| loss.name() == name);
+        let names = || Self::ALL.map(Self::name).join(", ");
+        found.ok_or_else(|| format!("there is no loss {name:?}; expected one of {}", names()))
+    }
+}
+
 /// What moves the parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -171,68 +230,6 @@ pub enum OptimiserName {
     Adam,
     /// Stochastic gradient descent.
     Sgd,
-}
-
-/// What is trained.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ModelName {
-    /// What suits the data.
-    #[default]
-    Auto,
-    /// A multilayer perceptron.
-    Mlp,
-}
-
-/// δ, or the one that halves the weight of a source after a tenth of the steps.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Strength {
-    /// From the number of planned steps.
-    #[default]
-    Auto,
-    /// This number.
-    Is(f64),
-}
-
-impl std::str::FromStr for Strength {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            _ => text
-                .parse()
-                .map(Self::Is)
-                .map_err(|_| format!("expected `auto` or a number, found {text:?}")),
-        }
-    }
-}
-
-impl Serialize for Strength {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Auto => serializer.serialize_str("auto"),
-            Self::Is(value) => serializer.serialize_f64(*value),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Strength {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Either {
-            Integer(i64),
-            Number(f64),
-            Text(String),
-        }
-        match Either::deserialize(deserializer) {
-            Ok(Either::Integer(value)) => Ok(Self::Is(value as f64)),
-            Ok(Either::Number(value)) => Ok(Self::Is(value)),
-            Ok(Either::Text(text)) => text.parse().map_err(D::Error::custom),
-            Err(_) => Err(D::Error::custom("expected \"auto\" or a number")),
-        }
-    }
 }
 
 impl Settings {
@@ -309,11 +306,7 @@ impl Settings {
         options.features.clone_from(&self.features);
         options.ignore = self.ignore.clone().unwrap_or_default();
         options.types = self.types.clone().unwrap_or_default();
-        options.task = match self.task.unwrap_or_default() {
-            TaskName::Auto => None,
-            TaskName::Classification => Some(Task::Classification),
-            TaskName::Regression => Some(Task::Regression),
-        };
+        options.task = self.task.and_then(Choice::chosen);
         Ok(options)
     }
 
@@ -342,14 +335,28 @@ impl Settings {
         sgd.then(|| self.momentum.unwrap_or(MOMENTUM)).or(self.momentum)
     }
 
-    /// The optimiser.
-    pub(crate) fn optimiser_config(&self, weight_decay: f64) -> OptimiserConfig {
-        match self.optimiser.unwrap_or_default() {
-            OptimiserName::Adam => OptimiserConfig::Adam { weight_decay },
-            OptimiserName::Sgd => {
-                OptimiserConfig::Sgd { momentum: self.momentum.unwrap_or(MOMENTUM), weight_decay }
-            }
+    /// What is wanted otherwise than planned.
+    pub(crate) fn wishes(&self) -> Result<Wishes, RunError> {
+        let loss = self.loss.and_then(Choice::chosen);
+        if self.huber_delta.is_some() && loss != Some(LossName::Huber) {
+            return Err(RunError::HuberDelta);
         }
+        Ok(Wishes {
+            network: self.model.and_then(Choice::chosen),
+            hidden: self.hidden.clone(),
+            dropout: self.dropout.map(|dropout| dropout as f32),
+            loss: loss.map(|loss| loss.with(self.huber_delta)),
+            sgd_momentum: match self.optimiser.unwrap_or_default() {
+                OptimiserName::Adam => None,
+                OptimiserName::Sgd => Some(self.momentum.unwrap_or(MOMENTUM)),
+            },
+            weight_decay: self.weight_decay,
+            learning_rate: self.learning_rate,
+            batch_size: self.batch_size,
+            epochs: self.epochs,
+            patience: self.patience,
+            depression_strength: self.strength.and_then(Choice::chosen),
+        })
     }
 
     /// The method with its parameters. Whatever it is, the rule looks on, so that sources are judged.
@@ -398,7 +405,7 @@ mod tests {
         Settings {
             data: Some("a.csv".into()),
             target: Some("y".into()),
-            strength: Some(Strength::Auto),
+            strength: Some(Choice::Auto),
             leniency: Some(f64::INFINITY),
             types: Some(BTreeMap::from([("a b".to_owned(), Kind::Numeric)])),
             trust: Some(vec!["x\"\n".to_owned()]),
@@ -408,7 +415,7 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        for strength in [Strength::Auto, Strength::Is(0.25), Strength::Is(2.0)] {
+        for strength in [Choice::Auto, Choice::Is(0.25), Choice::Is(2.0)] {
             let settings = Settings { strength: Some(strength), ..example() };
             let text = settings.to_toml().unwrap();
             assert_eq!(toml::from_str::<Settings>(&text).unwrap(), settings, "{text}");

@@ -10,6 +10,7 @@
 //! knows neither files nor tensors.
 
 mod data;
+mod draws;
 mod input;
 mod matrix;
 mod samples;
@@ -17,8 +18,9 @@ mod scale;
 mod target;
 
 pub use data::{Data, DataError, Relabel};
+pub use draws::{Draws, box_muller};
 pub use input::InputSpec;
 pub use matrix::Matrix;
 pub use samples::{Block, Exhibit, SampleError, Samples, Values, View};
-pub use scale::Scale;
+pub use scale::{Scale, Spread};
 pub use target::{TargetSpec, Targets, Task, UNSEEN_CLASS, UnknownTask};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use lapwing_core::{Lap, LapConfig};
 use lapwing_train::{
-    Architecture, Data, DeviceName, Guards, Loss, Matrix, MethodConfig, MlpConfig, Observer,
-    OptimiserConfig, Schedule, Step, Targets, TrainConfig, Trainer,
+    Architecture, Conv3NetConfig, Data, DeviceName, Guards, Loss, Matrix, MethodConfig, MlpConfig,
+    Observer, OptimiserConfig, ResNet20Config, Schedule, Step, Targets, TrainConfig, Trainer,
 };
 
 /// Notes when each step ended.
@@ -32,8 +32,8 @@ struct Case {
 }
 
 fn mlp(inputs: usize, hidden: &[usize], outputs: usize, dropout: f32) -> Architecture {
-    let (hidden, clip, softmax) = (hidden.to_vec(), None, outputs == 10);
-    Architecture::Mlp(MlpConfig { inputs, hidden, outputs, dropout, clip, softmax })
+    let (hidden, squash, softmax) = (hidden.to_vec(), None, outputs == 10);
+    Architecture::Mlp(MlpConfig { inputs, hidden, outputs, dropout, squash, softmax })
 }
 
 fn cases() -> Vec<Case> {
@@ -55,14 +55,14 @@ fn cases() -> Vec<Case> {
         },
         Case {
             name: "Conv3Net",
-            architecture: Architecture::Conv3Net { outputs: 10 },
+            architecture: Architecture::Conv3Net(Conv3NetConfig { outputs: 10 }),
             batch_size: 128,
             rows: 1_280,
             epochs: 1,
         },
         Case {
             name: "ResNet-20",
-            architecture: Architecture::ResNet20 { outputs: 10 },
+            architecture: Architecture::ResNet20(ResNet20Config { outputs: 10 }),
             batch_size: 128,
             rows: 1_280,
             epochs: 1,

@@ -3,14 +3,13 @@
 use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 
-use burn::tensor::{Device, Tensor, TensorData};
-use lapwing_sample::{Data, TargetSpec, Targets};
+use burn::tensor::Device;
+use lapwing_sample::{Data, TargetSpec, Targets, View};
 
 use crate::error::TrainError;
 use crate::loss::BatchTargets;
-use crate::model::features;
+use crate::network::Input;
 use crate::optimiser::Pace;
-use crate::parameters::host;
 
 /// The rows of one step.
 #[derive(Clone, Debug)]
@@ -27,7 +26,7 @@ pub struct Batch {
     pub sources: Vec<u32>,
     /// The class of each row as this step sees it; empty where targets are values.
     pub labels: Vec<u32>,
-    pub(crate) features: Tensor<2>,
+    pub(crate) input: Input,
     pub(crate) targets: BatchTargets,
 }
 
@@ -45,8 +44,8 @@ impl Batch {
             Targets::Values(_) => BatchTargets::of(data.targets, target, &rows, device)?,
         };
         let sources = rows.iter().map(|&row| data.sources[row as usize]).collect();
-        let features = features(data.samples, &rows, device)?;
-        Ok(Self { step, epoch, pace, rows, sources, labels, features, targets })
+        let input = Input::gather(data.samples, &rows, View::Plain, device)?;
+        Ok(Self { step, epoch, pace, rows, sources, labels, input, targets })
     }
 
     /// Number of rows.
@@ -57,18 +56,6 @@ impl Batch {
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
-    }
-
-    /// Features in which the rows that are not `kept` are zero.
-    pub(crate) fn features_of(&self, kept: impl Fn(usize) -> bool) -> Tensor<2> {
-        let (shape, device) = (self.features.dims(), self.features.device());
-        let mut numbers = host(self.features.clone());
-        for (row, numbers) in numbers.chunks_exact_mut(shape[1].max(1)).enumerate() {
-            if !kept(row) {
-                numbers.fill(0.0);
-            }
-        }
-        Tensor::from_data(TensorData::new(numbers, shape), &device)
     }
 }
 

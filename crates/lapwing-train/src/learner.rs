@@ -1,18 +1,18 @@
 //! A network and its optimiser: everything a method does with them.
 
-use burn::module::Module;
+use burn::module::{Module, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
-use lapwing_sample::{Data, TargetSpec};
+use lapwing_sample::{Data, Draws, TargetSpec};
 
 use crate::batch::Batch;
 use crate::config::TrainConfig;
 use crate::error::TrainError;
 use crate::loss::Loss;
 use crate::model::{Model, losses, outputs};
-use crate::network::{Architecture, Network, Training};
+use crate::network::{Architecture, Forward, Input, Network, Outputs, Training};
 use crate::optimiser::{Optimiser, Pace};
-use crate::parameters::{all_finite, gradients, host, read, write};
-use crate::random::{Purpose, Stream};
+use crate::parameters::{absorb, all_finite, gradients, host, read, write};
+use crate::random::Purpose;
 use crate::saved::Saved;
 
 /// A network that learns, with its optimiser and the data it learns from.
@@ -38,7 +38,7 @@ pub struct Pass {
     pub losses: Tensor<1>,
     /// The outputs behind the losses.
     pub outputs: Tensor<2>,
-    statistics: Vec<(Tensor<1>, Tensor<1>)>,
+    statistics: Vec<(ParamId, Tensor<1>)>,
 }
 
 impl Pass {
@@ -81,23 +81,23 @@ impl<'a> Learner<'a> {
 
     /// Sends a batch through the network, with dropout and what else training does.
     pub fn forward(&self, batch: &Batch) -> Result<Pass, TrainError> {
-        let mut pass = self.pass(batch, batch.features.clone());
+        let mut pass = self.pass(batch, &batch.input);
         if pass.seen.iter().any(|loss| !loss.is_finite()) {
             if !all_finite(&self.network) {
                 return Err(TrainError::Diverged { step: batch.step, epoch: batch.epoch });
             }
             // A weight of zero does not silence a loss that is NaN: neither 0 · NaN nor its gradient is zero. The rows
             // must go; the mean is still over the whole batch.
-            let kept = batch.features_of(|row| pass.seen[row].is_finite());
-            pass = Pass { seen: pass.seen, ..self.pass(batch, kept) };
+            let kept: Vec<bool> = pass.seen.iter().map(|loss| loss.is_finite()).collect();
+            pass = Pass { seen: pass.seen, ..self.pass(batch, &batch.input.only(&kept)) };
         }
         Ok(pass)
     }
 
-    fn pass(&self, batch: &Batch, features: Tensor<2>) -> Pass {
-        let masks = Stream::numbered(self.seed, self.number, Purpose::Dropout, batch.step);
+    fn pass(&self, batch: &Batch, input: &Input) -> Pass {
+        let masks = Draws::of(self.seed, Purpose::Dropout, self.number, batch.step);
         let mut training = Training::new(masks);
-        let outputs = self.network.forward(features, Some(&mut training));
+        let Outputs { logits: outputs, .. } = self.network.forward(input, Some(&mut training));
         let losses = self.loss.per_sample(outputs.clone(), batch.targets.clone());
         let seen = host(losses.clone().inner());
         Pass { seen, losses, outputs, statistics: training.statistics }
@@ -114,8 +114,7 @@ impl<'a> Learner<'a> {
             let Pass { losses, outputs, statistics, .. } = pass;
             drop((losses, outputs));
             let network = std::mem::replace(&mut self.network, Network::none());
-            self.network = self.optimiser.step(network, gradients, pace);
-            self.network.absorb(statistics);
+            self.network = absorb(self.optimiser.step(network, gradients, pace), statistics);
         }
     }
 

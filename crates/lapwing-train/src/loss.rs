@@ -1,7 +1,7 @@
 //! Losses that keep one number per sample, which is what a method weighs.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use lapwing_sample::{TargetSpec, Targets};
+use lapwing_sample::{TargetSpec, Targets, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::model::ModelError;
@@ -80,6 +80,14 @@ pub fn huber(predictions: Tensor<1>, values: Tensor<1>, delta: f64) -> Tensor<1>
 }
 
 impl Loss {
+    /// What it is for.
+    pub fn task(&self) -> Task {
+        match self {
+            Loss::CrossEntropy => Task::Classification,
+            Loss::SquaredError | Loss::Huber { .. } => Task::Regression,
+        }
+    }
+
     /// The loss of a row as a score that a wrong target can spoil only so much: one minus the probability given to the
     /// label, or the absolute error. Cross-entropy and squared error punish a model without bound for being right where
     /// the target is wrong, and so choose models that hedge; under label noise that is symmetric the ranking of models by
@@ -94,14 +102,18 @@ impl Loss {
 
     /// One loss per row of `outputs` `[batch, outputs]`.
     pub(crate) fn per_sample(&self, outputs: Tensor<2>, targets: BatchTargets) -> Tensor<1> {
-        match targets {
-            BatchTargets::Classes(labels) => cross_entropy(outputs, labels),
-            BatchTargets::Values(values) => {
-                let predictions = outputs.reshape([-1]);
-                match self {
-                    Loss::Huber { delta } => huber(predictions, values, *delta),
-                    _ => squared_error(predictions, values),
-                }
+        match (self, targets) {
+            (Loss::CrossEntropy, BatchTargets::Classes(labels)) => cross_entropy(outputs, labels),
+            (Loss::SquaredError, BatchTargets::Values(values)) => {
+                squared_error(outputs.reshape([-1]), values)
+            }
+            (Loss::Huber { delta }, BatchTargets::Values(values)) => {
+                huber(outputs.reshape([-1]), values, *delta)
+            }
+            (loss, targets) => {
+                unreachable!(
+                    "{loss:?} and {targets:?}: settings and model files are checked for this"
+                )
             }
         }
     }

@@ -7,8 +7,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{Device, Tensor, TensorData};
-use lapwing_sample::{DataError, InputSpec, SampleError, Samples, TargetSpec, Targets, Task, View};
+use burn::tensor::Device;
+use lapwing_sample::{
+    DataError, InputSpec, Matrix, SampleError, Samples, TargetSpec, Targets, Task, View,
+};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -16,11 +18,13 @@ use crate::arrays::{Arrays, ArraysError, decode, encode};
 use crate::atomic;
 use crate::device::{DeviceError, DeviceName};
 use crate::loss::{BatchTargets, Loss};
-use crate::network::{Architecture, ArchitectureError, Network};
-use crate::parameters::{ParameterError, host, read, write};
+use crate::network::{Architecture, ArchitectureError, Forward, Input, Network};
+use crate::parameters::{ParameterError, check, host, read, write};
+use crate::softmax::softmax;
 
-/// Version of [`ModelSpec`].
-const FORMAT: u32 = 1;
+/// Version of [`ModelSpec`]. In the first, a perceptron's `squash` was called `clip`.
+const FORMAT: u32 = 2;
+const OLDEST: u32 = 1;
 /// Rows per forward pass outside training.
 const BATCH: usize = 1024;
 
@@ -78,7 +82,7 @@ pub enum ModelError {
     #[error("the network has parameters that are not finite numbers")]
     NotFinite,
     /// A description of another version.
-    #[error("the model has format {0}, this program reads format {FORMAT}")]
+    #[error("the model has format {0}, this program reads {OLDEST} to {FORMAT}")]
     Format(u32),
     /// A description that contradicts itself.
     #[error("the network has {outputs} outputs, but the task needs {expected}")]
@@ -94,6 +98,9 @@ pub enum ModelError {
     /// A device that is not to be had.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// A loss that is for the other kind of targets.
+    #[error("{0:?} is not a loss for such outputs")]
+    Loss(Loss),
     /// Values in units that cannot be.
     #[error("the mean or the standard deviation of the target is no number that can be used")]
     Scale,
@@ -188,12 +195,15 @@ impl Model {
 
     /// Reads the parameters that `spec` was written for.
     pub fn load(path: &Path, spec: ModelSpec, device: DeviceName) -> Result<Self, ModelError> {
-        if spec.format != FORMAT {
+        if !(OLDEST..=FORMAT).contains(&spec.format) {
             return Err(ModelError::Format(spec.format));
         }
         let (outputs, expected) = (spec.architecture.outputs(), spec.task.outputs());
         if outputs != expected {
             return Err(ModelError::Outputs { outputs, expected });
+        }
+        if spec.loss.task() != spec.task.task() {
+            return Err(ModelError::Loss(spec.loss));
         }
         if matches!(spec.task, TargetSpec::Values(scale) if !scale.is_sound()) {
             return Err(ModelError::Scale);
@@ -209,7 +219,7 @@ impl Model {
         if arrays.parameters.iter().any(|p| p.values.iter().any(|v| !v.is_finite())) {
             return Err(ModelError::NotFinite);
         }
-        spec.architecture.check(&arrays.parameters)?;
+        check(&spec.architecture.arrays()?, &arrays.parameters)?;
         let device = device.open()?;
         let network = write(spec.architecture.init(0, 0, &device)?, &arrays.parameters)?;
         Ok(Self { spec, network, device })
@@ -236,6 +246,25 @@ impl Model {
     pub fn outputs(&self, samples: &dyn Samples, rows: &[u32]) -> Result<Vec<f32>, ModelError> {
         self.check_input(samples)?;
         Ok(outputs(&self.network, samples, rows, &self.device)?)
+    }
+
+    /// What the last layer sees of the given rows; nothing where the network has but one layer.
+    pub fn embeddings(
+        &self,
+        samples: &dyn Samples,
+        rows: &[u32],
+    ) -> Result<Option<Matrix>, ModelError> {
+        self.check_input(samples)?;
+        let (mut values, mut width) = (Vec::new(), None);
+        for rows in rows.chunks(BATCH) {
+            let input = Input::gather(samples, rows, View::Plain, &self.device)?;
+            let Some(embedding) = self.network.forward(&input, None).embedding else {
+                return Ok(None);
+            };
+            width = Some(embedding.dims()[1]);
+            values.extend(host(embedding));
+        }
+        width.map(|width| Matrix::new(values, width)).transpose().map_err(ModelError::from)
     }
 
     /// The loss of each given row, in the units of training (values in standard deviations).
@@ -266,27 +295,6 @@ impl Model {
     }
 }
 
-/// Rows as a tensor.
-pub(crate) fn features(
-    samples: &dyn Samples,
-    rows: &[u32],
-    device: &Device,
-) -> Result<Tensor<2>, SampleError> {
-    let (block, spec) = (samples.gather(rows, View::Plain)?, samples.spec());
-    block.check(spec, rows.len())?;
-    let values =
-        block.into_floats().ok_or(SampleError::Block { rows: rows.len(), spec, found: 0 })?;
-    Ok(Tensor::from_data(TensorData::new(values, [rows.len(), spec.size()]), device))
-}
-
-/// Logits into probabilities.
-fn softmax(row: &mut [f32]) {
-    let highest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    row.iter_mut().for_each(|logit| *logit = libm::expf(*logit - highest));
-    let sum: f32 = row.iter().sum();
-    row.iter_mut().for_each(|value| *value /= sum);
-}
-
 /// What the network puts out for each row, without gradients or dropout.
 pub(crate) fn outputs(
     network: &Network,
@@ -296,7 +304,8 @@ pub(crate) fn outputs(
 ) -> Result<Vec<f32>, SampleError> {
     let mut found = Vec::new();
     for rows in rows.chunks(BATCH) {
-        found.extend(host(network.forward(features(samples, rows, device)?, None)));
+        let input = Input::gather(samples, rows, View::Plain, device)?;
+        found.extend(host(network.forward(&input, None).logits));
     }
     Ok(found)
 }
@@ -311,7 +320,8 @@ pub(crate) fn losses(
 ) -> Result<Vec<f32>, ModelError> {
     let mut found = Vec::new();
     for rows in rows.chunks(BATCH) {
-        let outputs = network.forward(features(samples, rows, device)?, None);
+        let input = Input::gather(samples, rows, View::Plain, device)?;
+        let outputs = network.forward(&input, None).logits;
         let targets = BatchTargets::of(targets, target, rows, device)?;
         found.extend(host(loss.per_sample(outputs, targets)));
     }

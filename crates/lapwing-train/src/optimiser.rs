@@ -75,13 +75,16 @@ impl Optimiser {
         gradients: Vec<Tensor<1>>,
         pace: Pace,
     ) -> Network {
+        assert_eq!(
+            gradients.len(),
+            self.sizes.len(),
+            "every parameter that is learnt has a gradient"
+        );
         self.steps += 1;
         let step = self.steps;
-        let mut gradients = gradients.into_iter();
+        let mut gradients: Vec<_> = gradients.into_iter().map(Some).collect();
         update(network, |place, theta| {
-            let Some(gradient) = gradients.next() else {
-                return theta;
-            };
+            let gradient = gradients[place].take().expect("a parameter is moved once in a step");
             // Taken out, so that nobody else holds them and the step can work in place.
             let mut moment = |kind: usize| self.moments[kind][place].take();
             match self.config {
@@ -147,13 +150,13 @@ impl Optimiser {
 mod tests {
     use super::*;
     use crate::loss::squared_error;
-    use crate::network::{Architecture, MlpConfig};
+    use crate::network::{Architecture, Forward, Input, MlpConfig};
     use crate::parameters::{gradients, read, write};
 
     /// A line through three points, weight and bias from fixed values.
     fn line(device: &Device) -> Network {
-        let (hidden, dropout, clip, softmax) = (vec![], 0.0, None, false);
-        let config = MlpConfig { inputs: 2, hidden, outputs: 1, dropout, clip, softmax };
+        let (hidden, dropout, squash, softmax) = (vec![], 0.0, None, false);
+        let config = MlpConfig { inputs: 2, hidden, outputs: 1, dropout, squash, softmax };
         let network = Architecture::Mlp(config).init(0, 0, device).unwrap();
         let mut parameters = read(&network);
         parameters[0].values = vec![0.5, -0.25];
@@ -167,10 +170,12 @@ mod tests {
         count: u64,
         device: &Device,
     ) -> Vec<f32> {
-        let x = Tensor::<2>::from_data([[1.0, 2.0], [-1.0, 0.5], [3.0, -1.0]], device);
+        let x = Tensor::from_data([[1.0, 2.0], [-1.0, 0.5], [3.0, -1.0]], device);
+        let x = Input::Vectors(x);
         let y = Tensor::<1>::from_data([1.0, -2.0, 0.5], device);
         for _ in 0..count {
-            let losses = squared_error(network.forward(x.clone(), None).reshape([-1]), y.clone());
+            let outputs = network.forward(&x, None).logits;
+            let losses = squared_error(outputs.reshape([-1]), y.clone());
             let mut found = losses.mean().backward();
             let found = gradients(network, &mut found);
             *network = optimiser.step(network.clone(), found, Pace::new(0.05));

@@ -1,10 +1,12 @@
 //! Parameters on the host: named arrays, read from a network and written into one of the same shape.
 
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use std::collections::HashMap;
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Gradients, Tensor, TensorData};
 use thiserror::Error;
 
-use crate::network::Network;
+use crate::network::{MOMENTUM, Network};
 
 /// A named array of numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,6 +14,43 @@ pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) shape: Vec<usize>,
     pub(crate) values: Vec<f32>,
+}
+
+/// Name and shape of an array of a network, known before the network is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ArraySpec {
+    pub(crate) name: String,
+    pub(crate) shape: Vec<usize>,
+    /// Whether it is learnt, or only kept.
+    pub(crate) learnt: bool,
+}
+
+impl ArraySpec {
+    /// An array that is learnt, of a part of the network.
+    pub(crate) fn learnt<const D: usize>(part: &str, name: &str, shape: [usize; D]) -> Self {
+        Self { name: format!("{part}.{name}"), shape: shape.to_vec(), learnt: true }
+    }
+
+    /// An array that is kept with the model and not learnt.
+    pub(crate) fn kept<const D: usize>(part: &str, name: &str, shape: [usize; D]) -> Self {
+        Self { learnt: false, ..Self::learnt(part, name, shape) }
+    }
+
+    /// Numbers in it.
+    pub(crate) fn size(&self) -> usize {
+        self.shape.iter().fold(1, |size, &side| size.saturating_mul(side))
+    }
+}
+
+/// Checks arrays from a file by number, name and shape.
+pub(crate) fn check(expected: &[ArraySpec], found: &[Parameter]) -> Result<(), ParameterError> {
+    if found.len() != expected.len() {
+        return Err(ParameterError::Count { found: found.len(), expected: expected.len() });
+    }
+    for array in expected {
+        find(found, &array.name, &array.shape)?;
+    }
+    Ok(())
 }
 
 /// Arrays that do not fit the network.
@@ -134,21 +173,6 @@ pub(crate) fn all_finite(network: &Network) -> bool {
     visitor.0
 }
 
-/// How many numbers are learnt.
-pub(crate) fn count(network: &Network) -> usize {
-    struct Count(usize);
-    impl ModuleVisitor for Count {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            if param.is_require_grad() {
-                self.0 += param.dims().iter().product::<usize>();
-            }
-        }
-    }
-    let mut visitor = Count(0);
-    network.visit(&mut visitor);
-    visitor.0
-}
-
 /// The shape of every parameter that is learnt, in the network's order.
 pub(crate) fn shapes(network: &Network) -> Vec<Vec<usize>> {
     struct Shapes(Vec<Vec<usize>>);
@@ -220,7 +244,28 @@ pub(crate) fn update(
     network.map(&mut Update(0, change))
 }
 
-/// The numbers of a tensor. Tensors here are floats, and any float converts, so there is no failure to report.
+/// Takes what a batch adds into the parameters that are averages over batches, wherever in the network they are.
+pub(crate) fn absorb(network: Network, statistics: Vec<(ParamId, Tensor<1>)>) -> Network {
+    struct Absorb(HashMap<ParamId, Tensor<1>>);
+    impl ModuleMapper for Absorb {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            let Some(batch) = self.0.remove(&param.id) else { return param };
+            let running = param.val().inner();
+            let batch = batch.inner().reshape(running.dims());
+            let mixed = running.mul_scalar(1.0 - MOMENTUM) + batch.mul_scalar(MOMENTUM);
+            Param::initialized(param.id, Tensor::from_inner(mixed))
+        }
+    }
+    if statistics.is_empty() {
+        return network;
+    }
+    let mut mapper = Absorb(statistics.into_iter().collect());
+    let network = network.map(&mut mapper);
+    assert!(mapper.0.is_empty(), "statistics are of parameters of the network they were found in");
+    network
+}
+
+/// The numbers of a tensor.
 pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().try_into_vec_as().unwrap_or_default()
+    tensor.into_data().try_into_vec_as().expect("tensors here are floats, and any float converts")
 }

@@ -1,46 +1,101 @@
-//! Settings that suit a table nobody has tuned for: pure functions of its shape.
+//! Settings that suit data nobody has tuned for: pure functions of its shape, and of what somebody wants otherwise.
 
-use lapwing_sample::{Data, Targets};
+use lapwing_sample::{Data, InputSpec, Task};
 
 use crate::config::TrainConfig;
 use crate::loss::Loss;
-use crate::network::{Architecture, MlpConfig};
+use crate::network::{Architecture, NetworkKind, PlanError, Refusal};
 use crate::optimiser::OptimiserConfig;
 use crate::schedule::Schedule;
 
-/// The shape of a table, as far as planning goes.
+/// The shape of data, as far as planning goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableShape {
+pub struct DataShape {
     /// Training rows.
     pub rows: usize,
-    /// Features.
-    pub width: usize,
+    /// What a sample looks like.
+    pub input: InputSpec,
+    /// What is learnt.
+    pub task: Task,
+    /// Classes, or 1 for a value.
+    pub outputs: usize,
     /// Sources.
     pub sources: usize,
 }
 
-/// Settings for a table.
+impl DataShape {
+    /// Of data from so many sources.
+    pub fn of(data: &Data<'_>, sources: usize) -> Self {
+        Self {
+            rows: data.train.len(),
+            input: data.samples.spec(),
+            task: data.targets.task(),
+            outputs: data.targets.outputs(),
+            sources,
+        }
+    }
+}
+
+/// What somebody wants; the rest is planned.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wishes {
+    /// Which network.
+    pub network: Option<NetworkKind>,
+    /// Units of the hidden layers, in a network that has such.
+    pub hidden: Option<Vec<usize>>,
+    /// Share of hidden units dropped at each step, in a network that has such.
+    pub dropout: Option<f32>,
+    /// Which loss.
+    pub loss: Option<Loss>,
+    /// Stochastic gradient descent with this momentum, instead of Adam.
+    pub sgd_momentum: Option<f64>,
+    /// How strongly parameters are drawn to zero.
+    pub weight_decay: Option<f64>,
+    /// Highest learning rate.
+    pub learning_rate: Option<f64>,
+    /// Rows per step.
+    pub batch_size: Option<usize>,
+    /// Most epochs.
+    pub epochs: Option<usize>,
+    /// Epochs without improvement before stopping.
+    pub patience: Option<usize>,
+    /// How fast weight falls.
+    pub depression_strength: Option<f64>,
+}
+
+impl Wishes {
+    /// That nothing is wished of hidden layers: for networks whose layers are what they are.
+    pub(crate) fn no_layers(&self) -> Result<(), Refusal> {
+        match (&self.hidden, self.dropout) {
+            (None, None) => Ok(()),
+            (Some(_), _) => Err(Refusal("has no hidden layers whose units could be chosen")),
+            (None, Some(_)) => Err(Refusal("has no dropout that could be chosen")),
+        }
+    }
+}
+
+/// Settings for data.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
+    /// The network.
+    pub architecture: Architecture,
+    /// The loss.
+    pub loss: Loss,
+    /// The optimiser.
+    pub optimiser: OptimiserConfig,
+    /// Highest learning rate.
+    pub learning_rate: f64,
     /// Rows per step.
     pub batch_size: usize,
     /// Epochs.
     pub epochs: usize,
     /// Epochs without improvement before stopping.
     pub patience: usize,
-    /// Units of the hidden layers.
-    pub hidden: Vec<usize>,
-    /// Share of hidden units dropped at each step.
-    pub dropout: f32,
-    /// Adam's weight decay.
-    pub weight_decay: f64,
-    /// Highest learning rate.
-    pub learning_rate: f64,
     /// Steps: batches per epoch times epochs.
     pub steps: u64,
     /// Expected step at which a source of average size has its history complete.
     pub window_steps: u64,
-    /// δ, so that half weight comes after a tenth of the steps at the earliest.
+    /// δ; where nothing is wished, so that half weight comes after a tenth of the steps at the earliest.
     pub depression_strength: f64,
 }
 
@@ -48,34 +103,53 @@ pub struct Plan {
 const FEWEST_STEPS: usize = 3_000;
 /// Fewest epochs, and fewest for a table so long that an epoch is a run by itself.
 const FEWEST_EPOCHS: (usize, usize) = (20, 10);
-const LONG: usize = 200_000;
+/// Rows of such a table.
+pub(crate) const LONG: usize = 200_000;
 const SMALLEST_BATCH: usize = 16;
 const LARGEST_BATCH: usize = 1_024;
+/// Highest learning rates of Adam and of SGD.
+const RATES: (f64, f64) = (2e-3, 0.05);
 
-/// Plans for a table and a history length.
-pub fn plan(shape: TableShape, history_length: usize) -> Plan {
-    let TableShape { rows, width, sources } = shape;
-    let batch_size = batch_size(rows, sources);
-    let batches = rows.div_ceil(batch_size).max(1);
-    let window_steps = window_steps(sources, batch_size, history_length);
+/// Plans for data, a history length and wishes.
+pub fn plan(shape: &DataShape, history_length: usize, wishes: &Wishes) -> Result<Plan, PlanError> {
+    let DataShape { rows, input, task, sources, .. } = *shape;
+    let usual_batch = batch_size(rows, sources);
+    let usual_batches = rows.div_ceil(usual_batch).max(1);
     // Histories should be complete within the first tenth of the run; more than three times the work is not worth it.
-    let wanted = (10 * window_steps as usize).clamp(FEWEST_STEPS, 3 * FEWEST_STEPS);
+    let window = window_steps(sources, usual_batch, history_length);
+    let wanted = (10 * window as usize).clamp(FEWEST_STEPS, 3 * FEWEST_STEPS);
     let fewest = if rows < LONG { FEWEST_EPOCHS.0 } else { FEWEST_EPOCHS.1 };
-    let epochs = wanted.div_ceil(batches).max(fewest);
+    let usual_epochs = wanted.div_ceil(usual_batches).max(fewest);
+    let usual_patience = usual_epochs.div_ceil(2).max(FEWEST_EPOCHS.1);
+
+    let batch_size = wishes.batch_size.unwrap_or(usual_batch);
+    let batches = rows.div_ceil(batch_size.max(1)).max(1);
+    // With other batches the same number of steps, not of epochs: that is what the plan is made for.
+    let epochs = wishes.epochs.unwrap_or_else(|| match wishes.batch_size {
+        Some(_) => (usual_batches * usual_epochs).div_ceil(batches).max(1),
+        None => usual_epochs,
+    });
     let steps = (batches * epochs) as u64;
-    let (dropout, weight_decay) = regularisation(rows, width);
-    Plan {
+    let weight_decay = wishes.weight_decay.unwrap_or(regularisation(rows, input.size()).1);
+    let (optimiser, usual_rate) = match wishes.sgd_momentum {
+        None => (OptimiserConfig::Adam { weight_decay }, RATES.0),
+        Some(momentum) => (OptimiserConfig::Sgd { momentum, weight_decay }, RATES.1),
+    };
+    Ok(Plan {
+        architecture: Architecture::plan(shape, wishes)?,
+        loss: wishes.loss.unwrap_or(match task {
+            Task::Classification => Loss::CrossEntropy,
+            Task::Regression => Loss::SquaredError,
+        }),
+        optimiser,
+        learning_rate: wishes.learning_rate.unwrap_or(usual_rate),
         batch_size,
         epochs,
-        patience: epochs.div_ceil(2).max(FEWEST_EPOCHS.1),
-        hidden: hidden(rows, width),
-        dropout,
-        weight_decay,
-        learning_rate: 2e-3,
+        patience: wishes.patience.unwrap_or_else(|| usual_patience.min(epochs)),
         steps,
-        window_steps,
-        depression_strength: auto_strength(steps),
-    }
+        window_steps: window_steps(sources, batch_size, history_length),
+        depression_strength: wishes.depression_strength.unwrap_or_else(|| auto_strength(steps)),
+    })
 }
 
 /// Four rows of every source in an average batch, so that most sources are in most batches; but at least eight batches
@@ -93,19 +167,9 @@ pub fn window_steps(sources: usize, batch_size: usize, history_length: usize) ->
     (history_length as f64 / (1.0 - absent).max(f64::MIN_POSITIVE)).ceil() as u64
 }
 
-/// Two equal layers, larger for tables with more rows (which can fill them) or more features (which need them).
-fn hidden(rows: usize, width: usize) -> Vec<usize> {
-    let units = match rows {
-        0..2_000 => 64,
-        2_000..LONG => 128,
-        _ => 256,
-    };
-    vec![units.max(width.min(512).next_power_of_two().min(256)); 2]
-}
-
 /// Dropout and weight decay: strong where features are many for the rows, since such a network learns single rows (and
 /// their noise) by heart before the rule has found out whom not to believe; none where rows are plenty.
-fn regularisation(rows: usize, width: usize) -> (f32, f64) {
+pub(crate) fn regularisation(rows: usize, width: usize) -> (f32, f64) {
     match rows / width.max(1) {
         0..100 => (0.5, 1e-3),
         100..500 => (0.25, 1e-4),
@@ -121,23 +185,13 @@ pub fn auto_strength(planned_steps: u64) -> f64 {
 }
 
 impl Plan {
-    /// The settings as a configuration for this data.
-    pub fn config(&self, data: &Data<'_>, seed: u64) -> TrainConfig {
+    /// The settings as a configuration.
+    pub fn config(&self, seed: u64) -> TrainConfig {
         TrainConfig {
             seed,
-            architecture: Architecture::Mlp(MlpConfig {
-                inputs: data.samples.spec().size(),
-                hidden: self.hidden.clone(),
-                outputs: data.targets.outputs(),
-                dropout: self.dropout,
-                clip: Some(3.0),
-                softmax: false,
-            }),
-            loss: match data.targets {
-                Targets::Classes { .. } => Loss::CrossEntropy,
-                Targets::Values(_) => Loss::SquaredError,
-            },
-            optimiser: OptimiserConfig::Adam { weight_decay: self.weight_decay },
+            architecture: self.architecture.clone(),
+            loss: self.loss,
+            optimiser: self.optimiser,
             schedule: Schedule::Cosine { learning_rate: self.learning_rate },
             batch_size: self.batch_size,
             epochs: self.epochs,
@@ -151,8 +205,38 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn shape(rows: usize, width: usize, sources: usize) -> DataShape {
+        let input = InputSpec::Vector { width };
+        DataShape { rows, input, task: Task::Classification, outputs: 2, sources }
+    }
+
     fn plan_of(rows: usize, width: usize, sources: usize) -> Plan {
-        plan(TableShape { rows, width, sources }, 25)
+        plan(&shape(rows, width, sources), 25, &Wishes::default()).unwrap()
+    }
+
+    #[test]
+    fn wishes_hold_and_other_batches_keep_the_number_of_steps() {
+        let (shape, usual) = (shape(4_000, 8, 10), plan_of(4_000, 8, 10));
+        let wished = |wishes: Wishes| plan(&shape, 25, &wishes).unwrap();
+        let nothing = Wishes::default;
+        let small = wished(Wishes { batch_size: Some(10), ..nothing() });
+        assert_eq!(small.batch_size, 10);
+        assert!(small.steps.abs_diff(usual.steps) < 400, "{} {}", small.steps, usual.steps);
+        assert!(small.patience <= small.epochs);
+        let short = wished(Wishes { epochs: Some(3), ..nothing() });
+        assert_eq!((short.epochs, short.patience, short.batch_size), (3, 3, usual.batch_size));
+        assert_eq!(short.depression_strength, auto_strength(short.steps));
+        let sgd = wished(Wishes { sgd_momentum: Some(0.9), ..nothing() });
+        assert_eq!(sgd.learning_rate, RATES.1);
+        assert!(matches!(sgd.optimiser, OptimiserConfig::Sgd { momentum: 0.9, .. }));
+        let slow = Wishes { sgd_momentum: Some(0.5), learning_rate: Some(1e-4), ..nothing() };
+        assert_eq!(wished(slow).learning_rate, 1e-4);
+        let layers = Wishes { hidden: Some(vec![5]), dropout: Some(0.3), ..nothing() };
+        let Architecture::Mlp(mlp) = wished(layers.clone()).architecture else { unreachable!() };
+        assert_eq!((mlp.hidden, mlp.dropout), (vec![5], 0.3));
+        // What was planned can be wished for.
+        let again = Wishes { ..usual.architecture.wishes() };
+        assert_eq!(wished(again).architecture, usual.architecture);
     }
 
     #[test]
@@ -214,7 +298,8 @@ mod tests {
             prop_assert!(plan.batch_size >= 1 && plan.batch_size <= LARGEST_BATCH);
             prop_assert!(plan.steps >= 1_500);
             prop_assert!(plan.epochs >= FEWEST_EPOCHS.1 && plan.patience <= plan.epochs);
-            prop_assert!(plan.hidden.iter().all(|units| (64..=256).contains(units)));
+            let Architecture::Mlp(mlp) = &plan.architecture else { unreachable!() };
+            prop_assert!(mlp.hidden.iter().all(|units| (64..=256).contains(units)));
             prop_assert!(plan.depression_strength > 0.0 && plan.depression_strength.is_finite());
         }
     }

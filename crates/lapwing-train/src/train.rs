@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn::module::Module;
-use lapwing_sample::Data;
+use lapwing_sample::{Data, Draws};
 use serde::{Deserialize, Serialize};
 
 use crate::batch::{Batch, feed};
@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::observer::{Epoch, Observer, SourceStep, Step};
 use crate::optimiser::Pace;
 use crate::parameters::{Parameter, read, write};
-use crate::random::{Purpose, Stream};
+use crate::random::Purpose;
 use crate::validation::SourceLosses;
 
 /// How far a run has come; the part of its state that is neither parameters nor method.
@@ -114,7 +114,7 @@ impl<'a> Trainer<'a> {
         let TrainConfig { seed, batch_size, .. } = self.config;
         let Data { train, sources, samples, .. } = self.learner.data;
         let mut order = train.to_vec();
-        Stream::new(seed, Purpose::Order, self.progress.epoch as u64).shuffle(&mut order);
+        Draws::of(seed, Purpose::Order, 0, self.progress.epoch as u64).shuffle(&mut order);
         let mut batches = self.method.batches(&order, batch_size, sources);
         batches.drain(..self.progress.batch.min(batches.len()));
         (batches, batch_size.min(train.len()).saturating_mul(samples.spec().size()))

@@ -10,8 +10,8 @@ use std::time::Duration;
 use lapwing_core::LapConfig;
 use lapwing_train::{
     Architecture, CheckpointDir, Data, DeviceName, Epoch, Guards, Loss, Matrix, MethodConfig,
-    Model, Observer, OptimiserConfig, Predictions, Relabel, Samples, Schedule, Step, Targets,
-    TrainConfig, TrainError, Trainer,
+    Model, Observer, OptimiserConfig, Predictions, Relabel, ResNet20Config, Samples, Schedule,
+    Step, Targets, TrainConfig, TrainError, Trainer,
 };
 use moons::{Moons, Stretched, TALL, config, moons, network, network_for_values};
 
@@ -464,7 +464,7 @@ fn a_network_for_images_trains_stops_and_goes_on_with_its_running_statistics() {
     let data = moons(8, &[0.0, 0.0], 5);
     let rows = Stretched::pictures(&data.rows);
     let settings = TrainConfig {
-        architecture: Architecture::ResNet20 { outputs: 2 },
+        architecture: Architecture::ResNet20(ResNet20Config { outputs: 2 }),
         optimiser: OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 1e-4 },
         schedule: Schedule::Constant { learning_rate: 0.01 },
         batch_size: 6,

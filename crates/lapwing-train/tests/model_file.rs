@@ -5,8 +5,8 @@
 mod moons;
 
 use lapwing_train::{
-    Architecture, DataError, DeviceName, InputSpec, MethodConfig, MlpConfig, Model, ModelError,
-    ModelSpec, SampleError, Scale, TargetSpec, Targets, Task, Trainer,
+    Architecture, DataError, DeviceName, InputSpec, Loss, MethodConfig, MlpConfig, Model,
+    ModelError, ModelSpec, SampleError, Scale, TargetSpec, Targets, Task, Trainer,
 };
 use moons::{config, moons};
 
@@ -77,7 +77,7 @@ fn descriptions_that_do_not_fit_are_refused() {
     let (_dir, path, spec, model) = saved();
     let with = |hidden: Vec<usize>, outputs| {
         let mlp =
-            MlpConfig { inputs: 2, hidden, outputs, dropout: 0.0, clip: None, softmax: false };
+            MlpConfig { inputs: 2, hidden, outputs, dropout: 0.0, squash: None, softmax: false };
         let spec = ModelSpec { architecture: Architecture::Mlp(mlp), ..spec.clone() };
         Model::load(&path, spec, DeviceName::Cpu).err().unwrap()
     };
@@ -87,8 +87,8 @@ fn descriptions_that_do_not_fit_are_refused() {
     assert!(matches!(with(vec![1 << 20, 1 << 20], 2), ModelError::Architecture(_)));
     // Large but allowed: refused by its shapes before it is built.
     assert!(matches!(with(vec![1 << 20], 2), ModelError::Parameters(_)));
-    let other = ModelSpec { format: 2, ..spec.clone() };
-    assert!(matches!(Model::load(&path, other, DeviceName::Cpu), Err(ModelError::Format(2))));
+    let other = ModelSpec { format: 3, ..spec.clone() };
+    assert!(matches!(Model::load(&path, other, DeviceName::Cpu), Err(ModelError::Format(3))));
     assert!(serde_json::from_str::<ModelSpec>("{\"format\": 1}").is_err());
     assert_eq!(spec.task, TargetSpec::Classes { classes: 2 });
 
@@ -106,12 +106,15 @@ fn descriptions_that_do_not_fit_are_refused() {
             hidden: vec![16, 16],
             outputs: 1,
             dropout: 0.0,
-            clip: None,
+            squash: None,
             softmax: false,
         };
         let task = TargetSpec::Values(Scale { mean: 0.0, std });
-        let spec = ModelSpec { architecture: Architecture::Mlp(mlp), task, ..spec.clone() };
+        let architecture = Architecture::Mlp(mlp);
+        let spec = ModelSpec { architecture, task, loss: Loss::SquaredError, ..spec.clone() };
+        let other = ModelSpec { loss: Loss::CrossEntropy, ..spec.clone() };
         assert!(matches!(Model::load(&path, spec, DeviceName::Cpu), Err(ModelError::Scale)));
+        assert!(matches!(Model::load(&path, other, DeviceName::Cpu), Err(ModelError::Loss(_))));
     }
 }
 

@@ -7,14 +7,15 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use clap::Args;
 use lapwing_run::{
-    Comparison, Difference, MethodName, Metrics, Prepared, Settings, Spread, Strength, TaskName,
-    Watch,
+    Choice, Comparison, Difference, MethodName, Metrics, Prepared, Settings, Spread, Watch,
 };
+use lapwing_train::Task;
 use serde_json::{Map, Value, json};
 
 use crate::output::count;
 use crate::progress::Progress;
 use crate::table::TextTable;
+use crate::words;
 
 /// Parts into which the progress of one training is cut.
 const PARTS: u64 = 1000;
@@ -73,8 +74,8 @@ pub(crate) struct Arguments {
     ignore: Option<Vec<String>>,
 
     /// What is learnt: auto, classification or regression [default: auto]
-    #[arg(long, value_parser = word::<TaskName>)]
-    task: Option<TaskName>,
+    #[arg(long, value_parser = words::task())]
+    task: Option<Choice<Task>>,
 
     /// Most epochs [default: chosen for the table]
     #[arg(long, value_name = "N")]
@@ -82,7 +83,7 @@ pub(crate) struct Arguments {
 
     /// How fast LAP lowers weights [default: auto]
     #[arg(long, value_name = "δ", allow_negative_numbers = true)]
-    strength: Option<Strength>,
+    strength: Option<Choice<f64>>,
 
     /// Further settings from a file, such as the config.toml of a run; flags win
     #[arg(long, value_name = "FILE.toml")]

@@ -18,6 +18,7 @@ mod table;
 mod train;
 mod training;
 mod verdicts;
+mod words;
 
 use std::process::ExitCode;
 

@@ -9,14 +9,14 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lapwing_data::Kind;
 use lapwing_run::{
-    Job, MethodName, ModelName, OptimiserName, Prepared, Results, RunDirectory, RunError, Settings,
-    Strength, TaskName,
+    Choice, Job, LossName, MethodName, OptimiserName, Prepared, Results, RunDirectory, RunError,
+    Settings,
 };
-use lapwing_train::TrainError;
+use lapwing_train::{NetworkKind, Task, TrainError};
 
 use crate::output::count;
 use crate::training::{TrainingProgress, describe};
-use crate::verdicts;
+use crate::{verdicts, words};
 
 /// Train on a table whose rows come from many sources, and judge the sources
 ///
@@ -67,8 +67,8 @@ struct TableFlags {
     types: Option<Vec<(String, Kind)>>,
 
     /// What is learnt [default: auto]
-    #[arg(long, value_enum, hide_default_value = true)]
-    task: Option<TaskWord>,
+    #[arg(long, value_parser = words::task())]
+    task: Option<Choice<Task>>,
 
     /// A table to test on
     #[arg(long, value_name = "FILE", conflicts_with = "test_fraction")]
@@ -91,8 +91,16 @@ struct TrainingFlags {
     method: Option<MethodWord>,
 
     /// What is trained [default: auto]
-    #[arg(long, value_enum)]
-    model: Option<ModelWord>,
+    #[arg(long, value_parser = words::model())]
+    model: Option<Choice<NetworkKind>>,
+
+    /// What is made small [default: auto]
+    #[arg(long, value_parser = words::loss())]
+    loss: Option<Choice<LossName>>,
+
+    /// With --loss huber: where its linear part begins, in standard deviations of the target [default: 1]
+    #[arg(long, value_name = "DELTA", allow_negative_numbers = true)]
+    huber_delta: Option<f64>,
 
     /// Units of the hidden layers
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
@@ -156,7 +164,7 @@ struct RuleFlags {
 
     /// How fast weight falls; auto: half weight after a tenth of the steps above the threshold [default: auto]
     #[arg(long, value_name = "δ", allow_negative_numbers = true)]
-    strength: Option<Strength>,
+    strength: Option<Choice<f64>>,
 
     /// Steps before the first judgement [default: 0]
     #[arg(long, value_name = "STEPS")]
@@ -224,13 +232,6 @@ struct OutputFlags {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum TaskWord {
-    Auto,
-    Classification,
-    Regression,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 enum MethodWord {
     /// Loss Adapted Plasticity: sources with high losses lose weight
     Lap,
@@ -256,14 +257,6 @@ enum OptimiserWord {
     Sgd,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ModelWord {
-    /// What suits the data
-    Auto,
-    /// A multilayer perceptron
-    Mlp,
-}
-
 fn typed(text: &str) -> Result<(String, Kind), String> {
     let (column, kind) =
         text.rsplit_once('=').ok_or_else(|| format!("expected COLUMN=TYPE, found {text:?}"))?;
@@ -282,11 +275,7 @@ impl Arguments {
             features: table.features.clone(),
             ignore: table.ignore.clone(),
             types: table.types.clone().map(|types| types.into_iter().collect::<BTreeMap<_, _>>()),
-            task: table.task.map(|task| match task {
-                TaskWord::Auto => TaskName::Auto,
-                TaskWord::Classification => TaskName::Classification,
-                TaskWord::Regression => TaskName::Regression,
-            }),
+            task: table.task,
             test: table.test.clone(),
             test_fraction: table.test_fraction,
             validation_fraction: table.validation_fraction,
@@ -299,10 +288,9 @@ impl Arguments {
                 MethodWord::Idpa => MethodName::Idpa,
                 MethodWord::Arfl => MethodName::Arfl,
             }),
-            model: training.model.map(|model| match model {
-                ModelWord::Auto => ModelName::Auto,
-                ModelWord::Mlp => ModelName::Mlp,
-            }),
+            model: training.model,
+            loss: training.loss,
+            huber_delta: training.huber_delta,
             hidden: training.hidden.clone(),
             dropout: training.dropout,
             optimiser: training.optimiser.map(|optimiser| match optimiser {

@@ -39,12 +39,9 @@ pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
         }
     );
     let (plan, settings) = (&job.plan, &job.settings);
-    let hidden: Vec<String> = plan.hidden.iter().map(ToString::to_string).collect();
     eprintln!(
-        "network {}-{}-{}, at most {} epochs of {} steps ({} rows each), learning rate {}",
-        job.encoder.width(),
-        hidden.join("-"),
-        dataset.schema.classes.len().max(1),
+        "network {}, at most {} epochs of {} steps ({} rows each), learning rate {}",
+        plan.architecture,
         plan.epochs,
         count(plan.steps / plan.epochs.max(1) as u64),
         plan.batch_size,

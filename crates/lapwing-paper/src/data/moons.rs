@@ -1,6 +1,6 @@
 //! Two moons: points on two half circles that reach into each other.
 
-use lapwing_noise::Draws;
+use lapwing_sample::Draws;
 
 /// Points, the moon of each, and the source that reported it.
 #[derive(Clone, Debug, Default, PartialEq)]

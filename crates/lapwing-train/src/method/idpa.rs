@@ -16,6 +16,7 @@ use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::parameters::{Parameter, find, host};
 use crate::saved::Saved;
+use crate::softmax::probability;
 
 /// Least r(c), and least η that a step of η is divided by.
 const LEAST: f64 = 1e-5;
@@ -124,10 +125,7 @@ impl Method for Idpa {
                 for ((&row, label), outputs) in
                     rows.iter().zip(labels).zip(outputs.chunks_exact(classes))
                 {
-                    let highest = outputs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-                    let power = |output: &f32| f64::from(output - highest).exp();
-                    let sum: f64 = outputs.iter().map(power).sum();
-                    let psi = power(&outputs[label as usize]) / sum;
+                    let psi = probability(outputs, label as usize);
                     self.psi[row as usize] = if psi.is_finite() { psi as f32 } else { 0.0 };
                 }
             }

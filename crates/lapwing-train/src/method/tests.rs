@@ -131,7 +131,7 @@ fn config() -> TrainConfig {
             hidden: vec![4],
             outputs: 3,
             dropout: 0.0,
-            clip: None,
+            squash: None,
             softmax: false,
         }),
         loss: Loss::CrossEntropy,

@@ -4,9 +4,10 @@ use burn::module::{Module, Param, ParamId};
 use burn::tensor::{Device, Tensor, TensorData, activation};
 use lapwing_ops as ops;
 use lapwing_ops::Window2d;
+use lapwing_sample::Draws;
 
 use super::Training;
-use crate::random::Stream;
+use crate::parameters::ArraySpec;
 
 /// How first weights are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -18,16 +19,16 @@ pub(crate) enum Draw {
 }
 
 impl Draw {
-    fn numbers(self, inputs: usize, count: usize, stream: &mut Stream) -> Vec<f32> {
+    fn numbers(self, inputs: usize, count: usize, draws: &mut Draws) -> Vec<f32> {
         let inputs = inputs as f32;
         match self {
             Draw::Uniform => {
                 let bound = 1.0 / inputs.sqrt();
-                (0..count).map(|_| bound * (2.0 * stream.unit() - 1.0)).collect()
+                (0..count).map(|_| bound * (2.0 * draws.unit_single() - 1.0)).collect()
             }
             Draw::Kaiming => {
                 let std = (2.0 / inputs).sqrt();
-                (0..count).map(|_| std * stream.normal()).collect()
+                (0..count).map(|_| std * draws.normal_single()).collect()
             }
         }
     }
@@ -45,15 +46,22 @@ impl Linear {
     pub(crate) fn init(
         [inputs, outputs]: [usize; 2],
         draw: Draw,
-        stream: &mut Stream,
+        draws: &mut Draws,
         device: &Device,
     ) -> Self {
-        let weight = draw.numbers(inputs, inputs * outputs, stream);
-        let bias = Draw::Uniform.numbers(inputs, outputs, stream);
+        let weight = draw.numbers(inputs, inputs * outputs, draws);
+        let bias = Draw::Uniform.numbers(inputs, outputs, draws);
         Self {
             weight: Param::from_data(TensorData::new(weight, [inputs, outputs]), device),
             bias: Param::from_data(TensorData::new(bias, [outputs]), device),
         }
+    }
+
+    pub(crate) fn arrays(name: &str, [inputs, outputs]: [usize; 2]) -> Vec<ArraySpec> {
+        vec![
+            ArraySpec::learnt(name, "weight", [inputs, outputs]),
+            ArraySpec::learnt(name, "bias", [outputs]),
+        ]
     }
 
     pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
@@ -65,7 +73,7 @@ impl Linear {
     }
 }
 
-/// A 3 × 3 convolution with a bias and no padding, weight `[height, width, inputs, outputs]`.
+/// A convolution with a square kernel, a bias and no padding, weight `[height, width, inputs, outputs]`.
 #[derive(Module, Debug)]
 pub(crate) struct Conv {
     weight: Param<Tensor<4>>,
@@ -74,15 +82,21 @@ pub(crate) struct Conv {
 
 impl Conv {
     pub(crate) fn init(
+        side: usize,
         [inputs, outputs]: [usize; 2],
-        stream: &mut Stream,
+        draws: &mut Draws,
         device: &Device,
     ) -> Self {
-        let bias = |stream| Draw::Uniform.numbers(9 * inputs, outputs, stream);
-        Self {
-            weight: kernel([inputs, outputs], Draw::Uniform, stream, device),
-            bias: Param::from_data(TensorData::new(bias(stream), [outputs]), device),
-        }
+        let weight = kernel(side, [inputs, outputs], Draw::Uniform, draws, device);
+        let bias = Draw::Uniform.numbers(side * side * inputs, outputs, draws);
+        Self { weight, bias: Param::from_data(TensorData::new(bias, [outputs]), device) }
+    }
+
+    pub(crate) fn arrays(name: &str, side: usize, [inputs, outputs]: [usize; 2]) -> Vec<ArraySpec> {
+        vec![
+            ArraySpec::learnt(name, "weight", [side, side, inputs, outputs]),
+            ArraySpec::learnt(name, "bias", [outputs]),
+        ]
     }
 
     pub(crate) fn relu(&self, x: Tensor<4>) -> Tensor<4> {
@@ -97,23 +111,37 @@ impl Conv {
     }
 }
 
-/// A 3 × 3 convolution with padding, without bias, and batch normalisation.
+/// A convolution with a square kernel, padded so that a stride of 1 keeps the size of the image (where the side of the
+/// kernel is odd), without bias, and batch normalisation.
 #[derive(Module, Debug)]
 pub(crate) struct NormConv {
     weight: Param<Tensor<4>>,
     norm: BatchNorm,
     stride: usize,
+    padding: usize,
 }
 
 impl NormConv {
     pub(crate) fn init(
+        side: usize,
         channels: [usize; 2],
         stride: usize,
-        stream: &mut Stream,
+        draws: &mut Draws,
         device: &Device,
     ) -> Self {
-        let weight = kernel(channels, Draw::Kaiming, stream, device);
-        Self { weight, norm: BatchNorm::init(channels[1], device), stride }
+        let weight = kernel(side, channels, Draw::Kaiming, draws, device);
+        Self { weight, norm: BatchNorm::init(channels[1], device), stride, padding: side / 2 }
+    }
+
+    pub(crate) fn arrays(name: &str, side: usize, [inputs, outputs]: [usize; 2]) -> Vec<ArraySpec> {
+        let norm = format!("{name}.norm");
+        vec![
+            ArraySpec::learnt(name, "weight", [side, side, inputs, outputs]),
+            ArraySpec::learnt(&norm, "gamma", [outputs]),
+            ArraySpec::learnt(&norm, "beta", [outputs]),
+            ArraySpec::kept(&norm, "mean", [outputs]),
+            ArraySpec::kept(&norm, "variance", [outputs]),
+        ]
     }
 
     /// Convolves, normalises, adds `residual` if there is one, and rectifies.
@@ -123,24 +151,22 @@ impl NormConv {
         residual: Option<Tensor<4>>,
         training: Option<&mut Training>,
     ) -> Tensor<4> {
-        let window = Window2d { stride: [self.stride; 2], padding: [1, 1] };
+        let window = Window2d { stride: [self.stride; 2], padding: [self.padding; 2] };
         let x = ops::conv2d(x, self.weight.val(), None, window);
         self.norm.relu(x, residual, training)
-    }
-
-    pub(crate) fn norm(&mut self) -> &mut BatchNorm {
-        &mut self.norm
     }
 }
 
 fn kernel(
+    side: usize,
     [inputs, outputs]: [usize; 2],
     draw: Draw,
-    stream: &mut Stream,
+    draws: &mut Draws,
     device: &Device,
 ) -> Param<Tensor<4>> {
-    let numbers = draw.numbers(9 * inputs, 9 * inputs * outputs, stream);
-    Param::from_data(TensorData::new(numbers, [3, 3, inputs, outputs]), device)
+    let seen = side * side * inputs;
+    let numbers = draw.numbers(seen, seen * outputs, draws);
+    Param::from_data(TensorData::new(numbers, [side, side, inputs, outputs]), device)
 }
 
 /// Batch normalisation. `mean` and `variance` are running averages over batches: kept with the model, not learnt.
@@ -152,12 +178,9 @@ pub(crate) struct BatchNorm {
     variance: Param<Tensor<1>>,
 }
 
-/// Mean and unbiased variance per channel of a batch.
-pub(crate) type Statistics = (Tensor<1>, Tensor<1>);
-
 const EPSILON: f32 = 1e-5;
 /// Share of a batch in the running averages.
-const MOMENTUM: f64 = 0.1;
+pub(crate) const MOMENTUM: f64 = 0.1;
 
 impl BatchNorm {
     fn init(channels: usize, device: &Device) -> Self {
@@ -184,26 +207,15 @@ impl BatchNorm {
         let pixels = (n * height * width) as f64;
         let (y, mean, variance) = ops::batch_norm(x, gamma, beta, EPSILON, residual, true);
         let unbiased = variance.mul_scalar(pixels / (pixels - 1.0).max(1.0));
-        training.statistics.push((mean, unbiased));
+        training.statistics.extend([(self.mean.id, mean), (self.variance.id, unbiased)]);
         y
-    }
-
-    /// Takes the statistics of a batch into the running averages.
-    pub(crate) fn absorb(&mut self, (mean, variance): Statistics) {
-        let mix = |running: &Param<Tensor<1>>, batch: Tensor<1>| {
-            let mixed = running.val().inner().mul_scalar(1.0 - MOMENTUM)
-                + batch.inner().mul_scalar(MOMENTUM);
-            Param::initialized(running.id, Tensor::from_inner(mixed))
-        };
-        self.mean = mix(&self.mean, mean);
-        self.variance = mix(&self.variance, variance);
     }
 }
 
-/// Rows of numbers as square images.
-pub(crate) fn images(rows: Tensor<2>, side: usize, channels: usize) -> Tensor<4> {
-    let [n, _] = rows.dims();
-    rows.reshape([n, side, side, channels])
+/// Bends numbers smoothly into ±`width`; those that are small beside it stay as they are.
+pub(crate) fn squash(x: Tensor<2>, width: f32) -> Tensor<2> {
+    let bend = x.clone().div_scalar(width).square().add_scalar(1.0).sqrt();
+    x / bend
 }
 
 /// Images as rows of numbers.
@@ -238,11 +250,11 @@ pub(crate) fn drop_channels(
 fn mask<const D: usize>(
     shape: [usize; D],
     share: f32,
-    stream: &mut Stream,
+    draws: &mut Draws,
     device: &Device,
 ) -> Tensor<D> {
     let kept = 1.0 / (1.0 - share);
     let count = shape.iter().product::<usize>();
-    let mask = (0..count).map(|_| if stream.unit() < share { 0.0 } else { kept });
+    let mask = (0..count).map(|_| if draws.unit_single() < share { 0.0 } else { kept });
     Tensor::from_data(TensorData::new(mask.collect::<Vec<f32>>(), shape), device)
 }

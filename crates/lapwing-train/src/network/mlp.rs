@@ -1,21 +1,21 @@
 //! The multilayer perceptron: linear layers with rectifiers between them.
 
 use burn::module::Module;
+use burn::tensor::Device;
 use burn::tensor::activation::softmax;
-use burn::tensor::{Device, Tensor};
+use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
-use super::layers::{Draw, Linear, drop_out};
-use super::{ArchitectureError, Training};
-use crate::model::ModelError;
-use crate::parameters::{Parameter, ParameterError, find};
-use crate::random::Stream;
+use super::layers::{Draw, Linear, drop_out, squash};
+use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use crate::parameters::ArraySpec;
+use crate::plan::{LONG, regularisation};
 
-/// Most units a layer may have, and most layers: a model file that asks for more is refused before anything is
-/// allocated.
+/// Most units a layer may have, and most layers.
 const MOST_UNITS: usize = 1 << 20;
 const MOST_LAYERS: usize = 64;
-const MOST_PARAMETERS: usize = 1 << 31;
+/// Features are squashed into so many standard deviations, where the plan decides.
+const SQUASH: f32 = 3.0;
 
 /// Sizes of a multilayer perceptron.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,9 +29,10 @@ pub struct MlpConfig {
     pub outputs: usize,
     /// Share of hidden units set to zero at each training step, in [0, 1).
     pub dropout: f32,
-    /// Bends features smoothly into ±this many standard deviations, x / √(1 + (x / clip)²), so that one absurd value
+    /// Bends features smoothly into ±this many standard deviations, x / √(1 + (x / squash)²), so that one absurd value
     /// cannot make an absurd prediction. Features are expected standardised. None: as they are.
-    pub clip: Option<f32>,
+    #[serde(alias = "clip")]
+    pub squash: Option<f32>,
     /// Ends in a softmax, whose probabilities cross-entropy then takes for logits: a network of the paper did, which
     /// bounds the loss and its gradients.
     #[serde(default)]
@@ -42,51 +43,100 @@ impl MlpConfig {
     fn sizes(&self) -> Vec<usize> {
         [&[self.inputs], &self.hidden[..], &[self.outputs]].concat()
     }
+}
 
-    pub(crate) fn parameters(&self) -> usize {
-        let layer = |pair: &[usize]| pair[0].saturating_add(1).saturating_mul(pair[1]);
-        self.sizes().windows(2).map(layer).fold(0, usize::saturating_add)
+impl Config for MlpConfig {
+    type Network = Mlp;
+    const NAME: &'static str = "mlp";
+    const ABOUT: &'static str =
+        "A multilayer perceptron: linear layers with rectifiers between them";
+    const TAKES: &'static str = "rows of numbers";
+
+    fn takes(input: &InputSpec) -> bool {
+        matches!(input, InputSpec::Vector { .. })
     }
 
-    pub(crate) fn limits(&self) -> Result<(), ArchitectureError> {
+    fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal> {
+        let inputs = shape.input.size();
+        Ok(Self {
+            inputs,
+            hidden: wishes.hidden.clone().unwrap_or_else(|| hidden(shape.rows, inputs)),
+            outputs: shape.outputs,
+            dropout: wishes.dropout.unwrap_or_else(|| regularisation(shape.rows, inputs).0),
+            squash: Some(SQUASH),
+            softmax: false,
+        })
+    }
+
+    fn input(&self) -> InputSpec {
+        InputSpec::Vector { width: self.inputs }
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    fn probabilities(&self) -> bool {
+        self.softmax
+    }
+
+    fn wishes(&self) -> Wishes {
+        let (hidden, dropout) = (Some(self.hidden.clone()), Some(self.dropout));
+        Wishes { hidden, dropout, ..Wishes::default() }
+    }
+
+    fn summary(&self) -> String {
+        let sizes: Vec<String> = self.sizes().iter().map(ToString::to_string).collect();
+        format!("{} {}", Self::NAME, sizes.join("-"))
+    }
+
+    fn check(&self) -> Result<(), String> {
         let sizes = self.sizes();
-        let clips = self.clip.is_none_or(|clip| clip > 0.0 && clip.is_finite());
-        if !clips
-            || sizes.len() > MOST_LAYERS
+        if sizes.len() > MOST_LAYERS + 1
             || sizes.iter().any(|size| !(1..=MOST_UNITS).contains(size))
-            || self.parameters() > MOST_PARAMETERS
-            || !(0.0..1.0).contains(&self.dropout)
         {
-            return Err(ArchitectureError::Mlp { sizes, dropout: self.dropout, clip: self.clip });
+            return Err(format!(
+                "1 to 2^20 units per layer and at most {MOST_LAYERS} layers, found {} layers of {sizes:?} units",
+                sizes.len() - 1
+            ));
         }
-        Ok(())
+        if !(0.0..1.0).contains(&self.dropout) {
+            return Err(format!("a dropout from 0 to below 1, found {}", self.dropout));
+        }
+        match self.squash {
+            Some(squash) if !(squash > 0.0 && squash.is_finite()) => {
+                Err(format!("features to be squashed into a number above 0, found {squash}"))
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// Checks arrays from a file by name and shape.
-    pub(crate) fn check(&self, arrays: &[Parameter]) -> Result<(), ModelError> {
-        self.limits()?;
-        let sizes = self.sizes();
-        let expected = 2 * (sizes.len() - 1);
-        if arrays.len() != expected {
-            return Err(ParameterError::Count { found: arrays.len(), expected }.into());
-        }
-        for (depth, pair) in sizes.windows(2).enumerate() {
-            find(arrays, &format!("layers.{depth}.weight"), pair)?;
-            find(arrays, &format!("layers.{depth}.bias"), &pair[1..])?;
-        }
-        Ok(())
+    fn arrays(&self) -> Vec<ArraySpec> {
+        let layer = |(depth, pair): (usize, &[usize])| {
+            Linear::arrays(&format!("layers.{depth}"), [pair[0], pair[1]])
+        };
+        self.sizes().windows(2).enumerate().flat_map(layer).collect()
     }
 
-    pub(crate) fn init(&self, stream: &mut Stream, device: &Device) -> Mlp {
-        let layer =
-            |pair: &[usize]| Linear::init([pair[0], pair[1]], Draw::Uniform, stream, device);
+    fn init(&self, draws: &mut Draws, device: &Device) -> Mlp {
+        let layer = |pair: &[usize]| Linear::init([pair[0], pair[1]], Draw::Uniform, draws, device);
         Mlp {
             layers: self.sizes().windows(2).map(layer).collect(),
             dropout: self.dropout,
-            clip: self.clip,
+            squash: self.squash,
             softmax: self.softmax,
         }
     }
+}
+
+/// Two equal layers, larger for tables with more rows (which can fill them) or more features (which need them).
+fn hidden(rows: usize, width: usize) -> Vec<usize> {
+    let units = match rows {
+        0..2_000 => 64,
+        2_000..LONG => 128,
+        _ => 256,
+    };
+    vec![units.max(width.min(512).next_power_of_two().min(256)); 2]
 }
 
 /// The parameters of a multilayer perceptron.
@@ -94,40 +144,46 @@ impl MlpConfig {
 pub(crate) struct Mlp {
     layers: Vec<Linear>,
     dropout: f32,
-    clip: Option<f32>,
+    squash: Option<f32>,
     softmax: bool,
 }
 
 impl Mlp {
-    pub(crate) fn none() -> Self {
-        Self { layers: Vec::new(), dropout: 0.0, clip: None, softmax: false }
+    /// No layers: what stands in for a network that is being changed.
+    pub(super) fn none() -> Self {
+        Self { layers: Vec::new(), dropout: 0.0, squash: None, softmax: false }
     }
+}
 
-    pub(crate) fn forward(
-        &self,
-        mut x: Tensor<2>,
-        mut training: Option<&mut Training>,
-    ) -> Tensor<2> {
-        if let Some(clip) = self.clip {
-            let bend = x.clone().div_scalar(clip).square().add_scalar(1.0).sqrt();
-            x = x / bend;
+impl Forward for Mlp {
+    fn forward(&self, input: &Input, mut training: Option<&mut Training>) -> Outputs {
+        let Some((last, hidden)) = self.layers.split_last() else {
+            unreachable!("a network that is being changed is asked for nothing")
+        };
+        let mut x = input.vectors();
+        if let Some(width) = self.squash {
+            x = squash(x, width);
         }
-        if let Some((last, hidden)) = self.layers.split_last() {
-            for layer in hidden {
-                x = drop_out(layer.relu(x), self.dropout, training.as_deref_mut());
+        let mut embedding = None;
+        for (depth, layer) in hidden.iter().enumerate() {
+            x = layer.relu(x);
+            if depth + 1 == hidden.len() {
+                embedding = Some(x.clone());
             }
-            x = last.forward(x);
+            x = drop_out(x, self.dropout, training.as_deref_mut());
         }
-        if self.softmax { softmax(x, 1) } else { x }
+        let x = last.forward(x);
+        Outputs { logits: if self.softmax { softmax(x, 1) } else { x }, embedding }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Architecture, Network};
+    use super::super::{Architecture, ArchitectureError, Network};
     use super::*;
-    use crate::parameters::read;
+    use crate::parameters::{host, read};
     use crate::random::Purpose;
+    use burn::tensor::Tensor;
 
     fn mlp(hidden: &[usize], dropout: f32) -> Architecture {
         Architecture::Mlp(MlpConfig {
@@ -135,7 +191,7 @@ mod tests {
             hidden: hidden.to_vec(),
             outputs: 3,
             dropout,
-            clip: None,
+            squash: None,
             softmax: false,
         })
     }
@@ -159,11 +215,9 @@ mod tests {
     #[test]
     fn dropout_keeps_the_expectation_acts_only_in_training_and_repeats() {
         let network = init(&mlp(&[64], 0.5), 0).unwrap();
-        let x = Tensor::<2>::ones([1, 4], &Device::flex());
-        let out = |training: Option<&mut Training>| -> Vec<f32> {
-            network.forward(x.clone(), training).into_data().try_to_vec().unwrap()
-        };
-        let masked = |step| out(Some(&mut Training::new(Stream::new(0, Purpose::Dropout, step))));
+        let x = Input::Vectors(Tensor::ones([1, 4], &Device::flex()));
+        let out = |training: Option<&mut Training>| host(network.forward(&x, training).logits);
+        let masked = |step| out(Some(&mut Training::new(Draws::of(0, Purpose::Dropout, 0, step))));
         assert_eq!(masked(1), masked(1));
         assert_ne!(masked(1), masked(2));
         const TRIALS: u64 = 2_000;
@@ -173,17 +227,17 @@ mod tests {
     }
 
     #[test]
-    fn clipping_leaves_ordinary_features_and_bends_absurd_ones() {
-        let config = |clip| {
+    fn squashing_leaves_ordinary_features_and_bends_absurd_ones() {
+        let config = |squash| {
             let (hidden, dropout, softmax) = (vec![], 0.0, false);
-            Architecture::Mlp(MlpConfig { inputs: 1, hidden, outputs: 1, dropout, clip, softmax })
+            Architecture::Mlp(MlpConfig { inputs: 1, hidden, outputs: 1, dropout, squash, softmax })
         };
         // What the layer saw: its output without bias, over its weight.
-        let seen = |clip, x: f32| {
-            let network = init(&config(clip), 0).unwrap();
+        let seen = |squash, x: f32| {
+            let network = init(&config(squash), 0).unwrap();
             let parameters = read(&network);
-            let out = network.forward(Tensor::from_data([[x]], &Device::flex()), None);
-            let out: Vec<f32> = out.into_data().try_to_vec().unwrap();
+            let x = Input::Vectors(Tensor::from_data([[x]], &Device::flex()));
+            let out = host(network.forward(&x, None).logits);
             (out[0] - parameters[1].values[0]) / parameters[0].values[0]
         };
         assert!((seen(None, 1_000.0) - 1_000.0).abs() < 1e-2);
@@ -197,10 +251,10 @@ mod tests {
     fn with_softmax_outputs_are_probabilities_of_the_same_logits() {
         let Architecture::Mlp(plain) = mlp(&[8], 0.0) else { unreachable!() };
         let ending = Architecture::Mlp(MlpConfig { softmax: true, ..plain.clone() });
-        let x = Tensor::<2>::from_data([[0.3, -1.0, 2.0, 0.1]], &Device::flex());
-        let out = |architecture: &Architecture| -> Vec<f32> {
-            let network = init(architecture, 5).unwrap();
-            network.forward(x.clone(), None).into_data().try_to_vec().unwrap()
+        let x = Tensor::from_data([[0.3, -1.0, 2.0, 0.1]], &Device::flex());
+        let x = Input::Vectors(x);
+        let out = |architecture: &Architecture| {
+            host(init(architecture, 5).unwrap().forward(&x, None).logits)
         };
         let (logits, found) = (out(&Architecture::Mlp(plain)), out(&ending));
         let sum: f32 = logits.iter().map(|logit| logit.exp()).sum();
@@ -226,8 +280,8 @@ mod tests {
     #[test]
     fn parameters_are_counted_as_in_the_paper() {
         let count = |inputs, hidden: &[usize], outputs| {
-            let (hidden, dropout, clip, softmax) = (hidden.to_vec(), 0.0, None, false);
-            Architecture::Mlp(MlpConfig { inputs, hidden, outputs, dropout, clip, softmax })
+            let (hidden, dropout, squash, softmax) = (hidden.to_vec(), 0.0, None, false);
+            Architecture::Mlp(MlpConfig { inputs, hidden, outputs, dropout, squash, softmax })
                 .parameters()
         };
         assert_eq!(count(784, &[16, 16], 10), 13_002);

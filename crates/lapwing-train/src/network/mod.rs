@@ -1,201 +1,197 @@
-//! Networks: what they are made of (saved with the model) and how they compute.
+//! Networks: one file and one line each.
+//!
+//! A network's file holds its configuration (saved with the model), which implements [`Config`], and its parameters, a Burn
+//! module that implements [`Forward`]. The line in [`networks!`] below makes it known to model files, to plans and to
+//! whoever asks for a network by name.
 
-mod conv3net;
-mod difficult_cnn;
+mod input;
 mod layers;
-mod mlp;
-mod resnet20;
+mod registry;
 #[cfg(test)]
 mod tests;
 
-use burn::module::Module;
+use std::fmt;
+use std::str::FromStr;
+
+use burn::module::{Module, ParamId};
 use burn::tensor::{Device, Tensor};
-use lapwing_sample::InputSpec;
-use serde::{Deserialize, Serialize};
+use lapwing_sample::{Draws, InputSpec};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
-use crate::model::ModelError;
-use crate::parameters::{Parameter, count};
-use crate::random::{Purpose, Stream};
+use crate::parameters::ArraySpec;
+use crate::plan::{DataShape, Wishes};
+use crate::random::Purpose;
 
-pub use mlp::MlpConfig;
+pub(crate) use input::{Input, Outputs};
+pub(crate) use layers::MOMENTUM;
 
-/// Most outputs of a network for images: a model file that asks for more is refused before anything is allocated.
-const MOST_OUTPUTS: usize = 1 << 16;
-
-/// What a network is made of.
-///
-/// Images are rows of `[height, width, channel]`, flattened, channels last.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Architecture {
-    /// A multilayer perceptron.
-    Mlp(MlpConfig),
-    /// Three convolutions and two linear layers, for 32 × 32 images in colour.
-    Conv3Net {
-        /// Classes, or 1 for a value.
-        outputs: usize,
-    },
-    /// The residual network of 20 layers of He et al. for 32 × 32 images in colour, shortcuts without parameters.
-    #[serde(rename = "resnet20")]
-    ResNet20 {
-        /// Classes, or 1 for a value.
-        outputs: usize,
-    },
-    /// Two convolutions and two linear layers with dropout, for 28 × 28 images in grey.
-    DifficultCnn {
-        /// Classes, or 1 for a value.
-        outputs: usize,
-    },
+// In the order in which `auto` tries them.
+registry::networks! {
+    mlp: Mlp(MlpConfig),
+    conv3net: Conv3Net(Conv3NetConfig),
+    resnet20: ResNet20(ResNet20Config),
+    difficult_cnn: DifficultCnn(DifficultCnnConfig),
 }
 
-/// An architecture that cannot be built.
-#[derive(Debug, Error, PartialEq)]
-#[non_exhaustive]
-pub enum ArchitectureError {
-    /// Sizes or settings out of range.
-    #[error(
-        "a network of {sizes:?} units with dropout {dropout} and clip {clip:?} cannot be built: expected 1 to 2^20 units per layer, at most 64 layers and 2^31 parameters, dropout in [0, 1), clip above 0"
-    )]
-    Mlp {
-        /// Units per layer, inputs first.
-        sizes: Vec<usize>,
-        /// Dropout asked for.
-        dropout: f32,
-        /// Clip asked for.
-        clip: Option<f32>,
-    },
-    /// No output, or too many.
-    #[error("a network for images of {0} outputs cannot be built: expected 1 to 65,536")]
-    Outputs(usize),
-}
+/// What a network's configuration knows.
+pub(crate) trait Config: Sized {
+    /// The network.
+    type Network;
+    /// What it is called in commands and files.
+    const NAME: &'static str;
+    /// What it is, in a line.
+    const ABOUT: &'static str;
+    /// What it takes, in words.
+    const TAKES: &'static str;
 
-impl Architecture {
+    /// Whether it takes samples of this form.
+    fn takes(input: &InputSpec) -> bool;
+
+    /// What suits data of this shape, whose form it takes, and these wishes.
+    fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal>;
+
     /// What it takes.
-    pub fn input(&self) -> InputSpec {
-        match self {
-            Architecture::Mlp(config) => InputSpec::Vector { width: config.inputs },
-            Architecture::Conv3Net { .. } | Architecture::ResNet20 { .. } => {
-                InputSpec::Image { height: 32, width: 32, channels: 3 }
-            }
-            Architecture::DifficultCnn { .. } => {
-                InputSpec::Image { height: 28, width: 28, channels: 1 }
-            }
-        }
-    }
+    fn input(&self) -> InputSpec;
 
     /// Classes, or 1 for a value.
-    pub fn outputs(&self) -> usize {
-        match self {
-            Architecture::Mlp(MlpConfig { outputs, .. })
-            | Architecture::Conv3Net { outputs }
-            | Architecture::ResNet20 { outputs }
-            | Architecture::DifficultCnn { outputs } => *outputs,
-        }
-    }
-
-    /// Numbers that are learnt; 0 for a network that cannot be built.
-    pub fn parameters(&self) -> usize {
-        match self {
-            Architecture::Mlp(config) => config.parameters(),
-            _ => self.init(0, 0, &Device::flex().autodiff()).map_or(0, |network| count(&network)),
-        }
-    }
+    fn outputs(&self) -> usize;
 
     /// Whether outputs are probabilities rather than logits.
-    pub(crate) fn probabilities(&self) -> bool {
-        matches!(self, Architecture::Mlp(config) if config.softmax)
+    fn probabilities(&self) -> bool {
+        false
     }
 
-    /// Checks arrays from a file before a network of that size is built; networks for images have a size that can be
-    /// built, and are checked when the arrays are written into one.
-    pub(crate) fn check(&self, arrays: &[Parameter]) -> Result<(), ModelError> {
-        match self {
-            Architecture::Mlp(config) => config.check(arrays),
-            _ => Ok(self.limits()?),
-        }
+    /// The wishes that would lead to it again.
+    fn wishes(&self) -> Wishes {
+        Wishes::default()
     }
 
-    fn limits(&self) -> Result<(), ArchitectureError> {
-        match self {
-            Architecture::Mlp(config) => config.limits(),
-            _ if (1..=MOST_OUTPUTS).contains(&self.outputs()) => Ok(()),
-            _ => Err(ArchitectureError::Outputs(self.outputs())),
-        }
+    /// What it is, in a few words.
+    fn summary(&self) -> String {
+        Self::NAME.to_owned()
     }
 
-    /// A network with parameters drawn from `seed`; `number` tells networks of one run apart.
-    pub(crate) fn init(
-        &self,
-        seed: u64,
-        number: u64,
-        device: &Device,
-    ) -> Result<Network, ArchitectureError> {
-        self.limits()?;
-        let mut stream = Stream::numbered(seed, number, Purpose::Parameters, 0);
-        let stream = &mut stream;
-        Ok(match self {
-            Architecture::Mlp(config) => Network::Mlp(config.init(stream, device)),
-            Architecture::Conv3Net { outputs } => {
-                Network::Conv3Net(conv3net::Conv3Net::init(*outputs, stream, device))
-            }
-            Architecture::ResNet20 { outputs } => {
-                Network::ResNet20(resnet20::ResNet20::init(*outputs, stream, device))
-            }
-            Architecture::DifficultCnn { outputs } => {
-                Network::DifficultCnn(difficult_cnn::DifficultCnn::init(*outputs, stream, device))
-            }
-        })
+    /// Whether its settings are in range, beyond what holds for all; what was expected if not.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
     }
+
+    /// Every array of the network, in its order. Asked before anything is allocated, after [`check`](Self::check).
+    fn arrays(&self) -> Vec<ArraySpec>;
+
+    /// The network with its first parameters.
+    fn init(&self, draws: &mut Draws, device: &Device) -> Self::Network;
 }
 
-/// A network with its parameters.
-#[derive(Module, Debug)]
-pub(crate) enum Network {
-    Mlp(mlp::Mlp),
-    Conv3Net(conv3net::Conv3Net),
-    ResNet20(resnet20::ResNet20),
-    DifficultCnn(difficult_cnn::DifficultCnn),
+/// What a network does with a batch.
+pub(crate) trait Forward {
+    /// Outputs for a batch of the form the network takes; `training` is given when training.
+    fn forward(&self, input: &Input, training: Option<&mut Training>) -> Outputs;
 }
 
 /// What a network needs and leaves behind when it trains.
 pub(crate) struct Training {
     /// Feeds dropout.
-    pub(crate) masks: Stream,
-    /// Mean and variance of the batch for every batch normalisation, in the network's order.
-    pub(crate) statistics: Vec<layers::Statistics>,
+    pub(crate) masks: Draws,
+    /// What the batch adds to parameters that are averages over batches.
+    pub(crate) statistics: Vec<(ParamId, Tensor<1>)>,
 }
 
 impl Training {
-    pub(crate) fn new(masks: Stream) -> Self {
+    pub(crate) fn new(masks: Draws) -> Self {
         Self { masks, statistics: Vec::new() }
     }
 }
 
+/// Why a network does not go with wishes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal(pub(crate) &'static str);
+
+/// A network that cannot be built.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArchitectureError {
+    /// Settings out of range.
+    #[error("the network {network} cannot be built: expected {expected}")]
+    Settings {
+        /// The network.
+        network: &'static str,
+        /// What was expected.
+        expected: String,
+    },
+    /// More parameters than a network may have.
+    #[error("the network {network} cannot be built: it has more than 2^31 parameters")]
+    TooLarge {
+        /// The network.
+        network: &'static str,
+    },
+}
+
+/// A network that nobody knows.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("there is no network {name:?}; expected one of {}", names().join(", "))]
+pub struct UnknownNetwork {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// Why no network can be planned.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A network that is for something else.
+    #[error("the network {network} takes {takes}, and the samples are {found}")]
+    Input {
+        /// The network asked for.
+        network: &'static str,
+        /// What it takes.
+        takes: &'static str,
+        /// What the samples are.
+        found: InputSpec,
+    },
+    /// No network is for such samples.
+    #[error("no network takes samples that are {0}")]
+    NoNetwork(InputSpec),
+    /// A wish that the network cannot fulfil.
+    #[error("the network {network} {problem}")]
+    Wish {
+        /// The network.
+        network: &'static str,
+        /// What it does not have.
+        problem: &'static str,
+    },
+}
+
 impl Network {
-    /// No layers: what stands in for a network that is being changed.
+    /// What stands in for a network that is being changed.
     pub(crate) fn none() -> Self {
-        Network::Mlp(mlp::Mlp::none())
+        Self::Mlp(mlp::Mlp::none())
+    }
+}
+
+impl Architecture {
+    /// What suits data of this shape and these wishes: the network wished for, or the first that takes the samples.
+    pub fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, PlanError> {
+        let mut kinds = NetworkKind::ALL.iter().copied();
+        let kind = match wishes.network {
+            Some(kind) => kind,
+            None => kinds
+                .find(|kind| kind.takes(&shape.input))
+                .ok_or(PlanError::NoNetwork(shape.input))?,
+        };
+        if !kind.takes(&shape.input) {
+            let (network, takes) = (kind.name(), kind.takes_in_words());
+            return Err(PlanError::Input { network, takes, found: shape.input });
+        }
+        kind.plan(shape, wishes)
+            .map_err(|Refusal(problem)| PlanError::Wish { network: kind.name(), problem })
     }
 
-    /// Outputs `[batch, outputs]` for features `[batch, inputs]`; `training` is given when training.
-    pub(crate) fn forward(
-        &self,
-        features: Tensor<2>,
-        training: Option<&mut Training>,
-    ) -> Tensor<2> {
-        match self {
-            Network::Mlp(mlp) => mlp.forward(features, training),
-            Network::Conv3Net(net) => net.forward(features),
-            Network::ResNet20(net) => net.forward(features, training),
-            Network::DifficultCnn(net) => net.forward(features, training),
-        }
-    }
-
-    /// Takes the statistics of a batch into the running ones.
-    pub(crate) fn absorb(&mut self, statistics: Vec<layers::Statistics>) {
-        if let Network::ResNet20(net) = self {
-            net.absorb(statistics);
-        }
+    /// Numbers that are learnt; 0 for a network that cannot be built.
+    pub fn parameters(&self) -> usize {
+        let learnt = |array: &ArraySpec| if array.learnt { array.size() } else { 0 };
+        self.arrays().map_or(0, |arrays| arrays.iter().map(learnt).sum())
     }
 }

@@ -4,14 +4,80 @@
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use lapwing_ops::{Window2d, global_average_pool, max_pool2d};
+use lapwing_sample::{Draws, InputSpec};
+use serde::{Deserialize, Serialize};
 
-use super::Training;
-use super::layers::{Draw, Linear, NormConv, Statistics, images};
-use crate::random::Stream;
+use super::layers::{Draw, Linear, NormConv};
+use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use crate::parameters::ArraySpec;
 
-/// Channels of the stages, of three blocks each.
+const INPUT: InputSpec = InputSpec::Image { height: 32, width: 32, channels: 3 };
+/// Pixels of a side of each kernel.
+const KERNEL: usize = 3;
+/// Channels of the stages.
 const STAGES: [usize; 3] = [16, 32, 64];
+/// Blocks of each stage.
+const BLOCKS: usize = 3;
 
+/// The sizes of a ResNet-20.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResNet20Config {
+    /// Classes, or 1 for a value.
+    pub outputs: usize,
+}
+
+/// Channels before and after each block.
+fn blocks() -> impl Iterator<Item = [usize; 2]> {
+    let after = STAGES.into_iter().flat_map(|channels| [channels; BLOCKS]);
+    let before = [STAGES[0]].into_iter().chain(after.clone());
+    before.zip(after).map(|(before, after)| [before, after])
+}
+
+impl Config for ResNet20Config {
+    type Network = ResNet20;
+    const NAME: &'static str = "resnet20";
+    const ABOUT: &'static str = "The residual network of 20 layers of He et al.";
+    const TAKES: &'static str = "images of 32 × 32 pixels in colour";
+
+    fn takes(input: &InputSpec) -> bool {
+        *input == INPUT
+    }
+
+    fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal> {
+        wishes.no_layers()?;
+        Ok(Self { outputs: shape.outputs })
+    }
+
+    fn input(&self) -> InputSpec {
+        INPUT
+    }
+
+    fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    fn arrays(&self) -> Vec<ArraySpec> {
+        let mut arrays = NormConv::arrays("stem", KERNEL, [3, STAGES[0]]);
+        for (at, [before, after]) in blocks().enumerate() {
+            let name = |part: &str| format!("blocks.{at}.{part}");
+            arrays.extend(NormConv::arrays(&name("conv1"), KERNEL, [before, after]));
+            arrays.extend(NormConv::arrays(&name("conv2"), KERNEL, [after, after]));
+        }
+        arrays.extend(Linear::arrays("linear", [STAGES[2], self.outputs]));
+        arrays
+    }
+
+    fn init(&self, draws: &mut Draws, device: &Device) -> ResNet20 {
+        ResNet20 {
+            stem: NormConv::init(KERNEL, [3, STAGES[0]], 1, draws, device),
+            blocks: blocks().map(|channels| Block::init(channels, draws, device)).collect(),
+            linear: Linear::init([STAGES[2], self.outputs], Draw::Kaiming, draws, device),
+        }
+    }
+}
+
+/// The parameters of a ResNet-20.
 #[derive(Module, Debug)]
 pub(crate) struct ResNet20 {
     stem: NormConv,
@@ -27,48 +93,24 @@ struct Block {
     shrinks: bool,
 }
 
-impl ResNet20 {
-    pub(crate) fn init(outputs: usize, stream: &mut Stream, device: &Device) -> Self {
-        let stem = NormConv::init([3, STAGES[0]], 1, stream, device);
-        let mut blocks = Vec::new();
-        let mut before = STAGES[0];
-        for channels in STAGES {
-            for _ in 0..3 {
-                blocks.push(Block::init([before, channels], stream, device));
-                before = channels;
-            }
-        }
-        let linear = Linear::init([before, outputs], Draw::Kaiming, stream, device);
-        Self { stem, blocks, linear }
-    }
-
-    pub(crate) fn forward(
-        &self,
-        rows: Tensor<2>,
-        mut training: Option<&mut Training>,
-    ) -> Tensor<2> {
-        let mut x = self.stem.relu(images(rows, 32, 3), None, training.as_deref_mut());
+impl Forward for ResNet20 {
+    fn forward(&self, input: &Input, mut training: Option<&mut Training>) -> Outputs {
+        let mut x = self.stem.relu(input.images(), None, training.as_deref_mut());
         for block in &self.blocks {
             x = block.forward(x, training.as_deref_mut());
         }
-        self.linear.forward(global_average_pool(x))
-    }
-
-    pub(crate) fn absorb(&mut self, statistics: Vec<Statistics>) {
-        let blocks = self.blocks.iter_mut().flat_map(|block| [&mut block.conv1, &mut block.conv2]);
-        for (conv, statistics) in [&mut self.stem].into_iter().chain(blocks).zip(statistics) {
-            conv.norm().absorb(statistics);
-        }
+        let x = global_average_pool(x);
+        Outputs { logits: self.linear.forward(x.clone()), embedding: Some(x) }
     }
 }
 
 impl Block {
-    fn init([inputs, outputs]: [usize; 2], stream: &mut Stream, device: &Device) -> Self {
+    fn init([inputs, outputs]: [usize; 2], draws: &mut Draws, device: &Device) -> Self {
         let shrinks = inputs != outputs;
         let stride = if shrinks { 2 } else { 1 };
         Self {
-            conv1: NormConv::init([inputs, outputs], stride, stream, device),
-            conv2: NormConv::init([outputs, outputs], 1, stream, device),
+            conv1: NormConv::init(KERNEL, [inputs, outputs], stride, draws, device),
+            conv2: NormConv::init(KERNEL, [outputs, outputs], 1, draws, device),
             shrinks,
         }
     }

@@ -2,10 +2,11 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
+use lapwing_sample::{Matrix, Task, View};
 
 use super::*;
 use crate::loss::cross_entropy;
-use crate::parameters::{count, gradients, host, read, shapes, write};
+use crate::parameters::{absorb, check, gradients, host, read, shapes, write};
 
 // The numbers below were printed by:
 //
@@ -72,6 +73,18 @@ use crate::parameters::{count, gradients, host, read, shapes, write};
 // show("stem mean", r.stem.n.running_mean[:4]); show("last var", r.b[8][1].n.running_var[:4])
 // r.eval(); show("resnet eval", r(x))
 
+fn conv3net(outputs: usize) -> Architecture {
+    Architecture::Conv3Net(Conv3NetConfig { outputs })
+}
+
+fn resnet20(outputs: usize) -> Architecture {
+    Architecture::ResNet20(ResNet20Config { outputs })
+}
+
+fn difficult_cnn(outputs: usize) -> Architecture {
+    Architecture::DifficultCnn(DifficultCnnConfig { outputs })
+}
+
 /// The script's parameters: sines of the place of the array and of the number in it.
 fn fixed(architecture: &Architecture) -> Network {
     let network = architecture.init(0, 0, &Device::flex().autodiff()).unwrap();
@@ -91,13 +104,14 @@ fn fixed(architecture: &Architecture) -> Network {
 }
 
 /// The script's images.
-fn pictures(rows: usize, width: usize) -> Tensor<2> {
+fn pictures(side: usize, channels: usize) -> Tensor<4> {
     let pixel = |i: usize| {
         let i = i as f64;
         (0.5 + 0.5 * (0.11 * i + 0.0007 * i * i % 6.0).sin()) as f32
     };
-    let pixels = (0..rows * width).map(pixel).collect::<Vec<_>>();
-    Tensor::from_data(TensorData::new(pixels, [rows, width]), &Device::flex().autodiff())
+    let shape = [2, side, side, channels];
+    let pixels = (0..shape.iter().product()).map(pixel).collect::<Vec<_>>();
+    Tensor::from_data(TensorData::new(pixels, shape), &Device::flex().autodiff())
 }
 
 fn close(what: &str, ours: &[f32], theirs: &[f64], tolerance: f64) {
@@ -120,8 +134,8 @@ fn learnt(network: &Network, outputs: Tensor<2>) -> Vec<Tensor<1>> {
 
 #[test]
 fn conv3net_is_pytorchs() {
-    let network = fixed(&Architecture::Conv3Net { outputs: 10 });
-    let outputs = network.forward(pictures(2, 3072), None);
+    let network = fixed(&conv3net(10));
+    let outputs = network.forward(&Input::Images(pictures(32, 3)), None).logits;
     let theirs = [
         -0.0898404, -0.4600015, -0.6138167, -0.4789443, -0.1188169, 0.2971919, 0.5734267,
         0.5799700, 0.3137443, -0.1000402, -0.0459114, -0.3464658, -0.4840719, -0.3940115,
@@ -135,8 +149,8 @@ fn conv3net_is_pytorchs() {
 
 #[test]
 fn the_difficult_cnn_is_pytorchs() {
-    let network = fixed(&Architecture::DifficultCnn { outputs: 12 });
-    let outputs = network.forward(pictures(2, 784), None);
+    let network = fixed(&difficult_cnn(12));
+    let outputs = network.forward(&Input::Images(pictures(28, 1)), None).logits;
     let theirs = [
         0.0638026, 0.0962537, 0.0834351, 0.0313757, -0.0354402, -0.0855880, -0.0954824, -0.0604700,
         0.0029824, 0.0650322, 0.0964963, 0.0825767, 0.0748830, 0.1068088, 0.0885007, 0.0285694,
@@ -147,9 +161,10 @@ fn the_difficult_cnn_is_pytorchs() {
 
 #[test]
 fn resnet20_is_pytorchs_in_training_and_in_evaluation() {
-    let mut network = fixed(&Architecture::ResNet20 { outputs: 10 });
-    let mut training = Training::new(Stream::new(0, Purpose::Dropout, 0));
-    let outputs = network.forward(pictures(2, 3072), Some(&mut training));
+    let network = fixed(&resnet20(10));
+    let mut training = Training::new(Draws::of(0, Purpose::Dropout, 0, 0));
+    let input = Input::Images(pictures(32, 3));
+    let outputs = network.forward(&input, Some(&mut training)).logits;
     let theirs = [
         -0.4827047, -0.1898366, 0.1923145, 0.4840172, 0.5480789, 0.3543707, -0.0060037, -0.3635545,
         -0.5501199, -0.4779555, 1.5923558, 2.2428980, 1.8385698, 0.5695338, -0.9673631, -2.0492938,
@@ -167,7 +182,7 @@ fn resnet20_is_pytorchs_in_training_and_in_evaluation() {
             .map(|name| norm(&found[place(name)]));
     close("gradients", &norms, &[337.5939300, 368.6838100, 0.3119492, 7.8564444], 2e-3);
 
-    network.absorb(training.statistics);
+    let network = absorb(network, training.statistics);
     let kept = |name: &str| {
         let parameters = read(&network);
         parameters.iter().find(|p| p.name == name).unwrap().values[..4].to_vec()
@@ -179,7 +194,7 @@ fn resnet20_is_pytorchs_in_training_and_in_evaluation() {
         &[0.9210301, 0.9754936, 1.0189295, 1.0302758],
         1e-4,
     );
-    let outputs = network.valid().forward(pictures(2, 3072).inner(), None);
+    let outputs = network.valid().forward(&Input::Images(pictures(32, 3).inner()), None).logits;
     let theirs = [
         0.2804605, 0.7364770, 0.8461167, 0.5578146, 0.0071635, -0.5468566, -0.8436816, -0.7437100,
         -0.2939599, 0.2940441, 0.5295068, 0.7520449, 0.6208844, 0.1977124, -0.3184469, -0.6848357,
@@ -190,21 +205,20 @@ fn resnet20_is_pytorchs_in_training_and_in_evaluation() {
 
 #[test]
 fn parameters_are_counted_as_in_the_paper() {
-    assert_eq!(Architecture::Conv3Net { outputs: 10 }.parameters(), 122_570);
-    assert_eq!(Architecture::ResNet20 { outputs: 10 }.parameters(), 269_722);
-    assert_eq!(Architecture::ResNet20 { outputs: 100 }.parameters(), 275_572);
-    assert_eq!(Architecture::DifficultCnn { outputs: 12 }.parameters(), 1_200_140);
-    assert_eq!(Architecture::ResNet20 { outputs: 0 }.parameters(), 0);
-    assert!(Architecture::ResNet20 { outputs: 1 << 20 }.check(&[]).is_err());
+    assert_eq!(conv3net(10).parameters(), 122_570);
+    assert_eq!(resnet20(10).parameters(), 269_722);
+    assert_eq!(resnet20(100).parameters(), 275_572);
+    assert_eq!(difficult_cnn(12).parameters(), 1_200_140);
+    assert_eq!(resnet20(0).parameters(), 0);
 }
 
 #[test]
 fn running_statistics_are_kept_but_not_learnt() {
-    let network = fixed(&Architecture::ResNet20 { outputs: 10 });
+    let network = fixed(&resnet20(10));
     let kept: usize = read(&network).iter().map(|p| p.values.len()).sum();
     // A mean and a variance for each of the channels of 19 normalisations.
     let channels = 16 + 6 * (16 + 32 + 64);
-    assert_eq!(kept - count(&network), 2 * channels);
+    assert_eq!(kept - resnet20(10).parameters(), 2 * channels);
     assert_eq!(read(&network).len() - shapes(&network).len(), 2 * 19);
 }
 
@@ -220,7 +234,7 @@ fn spread(values: &[f32]) -> (f64, f64, f64) {
 #[test]
 fn first_parameters_are_drawn_as_pytorch_draws_them() {
     let device = Device::flex();
-    let arrays = read(&Architecture::Conv3Net { outputs: 10 }.init(1, 0, &device).unwrap());
+    let arrays = read(&conv3net(10).init(1, 0, &device).unwrap());
     for array in &arrays {
         // A bias is drawn like its weight, from the numbers that come in.
         let of = format!("{}.weight", array.name.split('.').next().unwrap());
@@ -233,7 +247,7 @@ fn first_parameters_are_drawn_as_pytorch_draws_them() {
         assert!((std / expected - 1.0).abs() < 3.0 / n.sqrt(), "{}: {std}", array.name);
         assert!(largest <= bound && (n < 100.0 || largest > 0.95 * bound), "{}", array.name);
     }
-    let arrays = read(&Architecture::ResNet20 { outputs: 10 }.init(1, 0, &device).unwrap());
+    let arrays = read(&resnet20(10).init(1, 0, &device).unwrap());
     for array in &arrays {
         let (mean, std, largest) = spread(&array.values);
         let n = array.values.len() as f64;
@@ -255,7 +269,7 @@ fn first_parameters_are_drawn_as_pytorch_draws_them() {
 #[test]
 fn dropout_of_channels_zeroes_whole_channels() {
     let x = Tensor::<4>::ones([8, 2, 2, 64], &Device::flex());
-    let mut training = Training::new(Stream::new(0, Purpose::Dropout, 0));
+    let mut training = Training::new(Draws::of(0, Purpose::Dropout, 0, 0));
     let found = host(layers::drop_channels(x, 0.25, Some(&mut training)));
     let mut dropped = 0;
     for image in found.chunks_exact(4 * 64) {
@@ -268,4 +282,105 @@ fn dropout_of_channels_zeroes_whole_channels() {
     }
     // Of 512 with probability a quarter: mean 128, standard deviation 9.8.
     assert!((80..=176).contains(&dropped), "{dropped}");
+}
+
+/// One of each network, for data of a shape it takes.
+fn one_of_each() -> Vec<Architecture> {
+    let forms = [
+        InputSpec::Vector { width: 7 },
+        InputSpec::Image { height: 32, width: 32, channels: 3 },
+        InputSpec::Image { height: 28, width: 28, channels: 1 },
+    ];
+    let plan = |&kind: &NetworkKind| {
+        let input = *forms.iter().find(|form| kind.takes(form)).unwrap();
+        let shape =
+            DataShape { rows: 500, input, task: Task::Classification, outputs: 4, sources: 3 };
+        Architecture::plan(&shape, &Wishes { network: Some(kind), ..Wishes::default() }).unwrap()
+    };
+    NetworkKind::ALL.iter().map(plan).collect()
+}
+
+#[test]
+fn every_network_says_before_it_is_built_which_arrays_it_has() {
+    for architecture in one_of_each() {
+        let name = architecture.kind().name();
+        let network = architecture.init(1, 0, &Device::flex().autodiff()).unwrap();
+        let (told, found) = (architecture.arrays().unwrap(), read(&network));
+        let named = |name: &String, shape: &Vec<usize>| (name.clone(), shape.clone());
+        let told_of: Vec<_> = told.iter().map(|array| named(&array.name, &array.shape)).collect();
+        let found_of: Vec<_> = found.iter().map(|array| named(&array.name, &array.shape)).collect();
+        assert_eq!(told_of, found_of, "{name}");
+        let learnt: Vec<_> =
+            told.iter().filter(|array| array.learnt).map(|array| array.shape.clone()).collect();
+        assert_eq!(learnt, shapes(&network), "{name}");
+        let learnt = learnt.iter().map(|shape| shape.iter().product::<usize>()).sum::<usize>();
+        assert_eq!(architecture.parameters(), learnt, "{name}");
+
+        check(&told, &found).unwrap();
+        assert!(check(&told, &found[1..]).is_err(), "{name}");
+        let mut wrong = found.clone();
+        wrong[0].shape[0] += 1;
+        assert!(check(&told, &wrong).is_err(), "{name}");
+        let mut wrong = found.clone();
+        wrong[0].name.push('x');
+        assert!(check(&told, &wrong).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn every_network_has_a_name_a_line_and_a_written_form() {
+    for architecture in one_of_each() {
+        let kind = architecture.kind();
+        assert_eq!(kind.name().parse(), Ok(kind));
+        assert!(!kind.about().is_empty() && !kind.takes_in_words().is_empty());
+        let json = serde_json::to_value(&architecture).unwrap();
+        assert_eq!(json["kind"], kind.name());
+        assert_eq!(serde_json::from_value::<Architecture>(json.clone()).unwrap(), architecture);
+        let mut unknown = json.clone();
+        unknown["colour"] = "red".into();
+        assert!(serde_json::from_value::<Architecture>(unknown).is_err(), "{json}");
+        let mut other = json;
+        other["kind"] = "perceptron".into();
+        let error = serde_json::from_value::<Architecture>(other).unwrap_err().to_string();
+        assert!(NetworkKind::ALL.iter().all(|kind| error.contains(kind.name())), "{error}");
+    }
+}
+
+#[test]
+fn every_network_gives_outputs_and_an_embedding_as_wide_as_it_says() {
+    for architecture in one_of_each() {
+        let (name, outputs) = (architecture.kind().name(), architecture.outputs());
+        let network = architecture.init(1, 0, &Device::flex()).unwrap();
+        let spec = architecture.input();
+        let samples = Matrix::of(vec![0.5; 3 * spec.size()], spec).unwrap();
+        let input = Input::gather(&samples, &[2, 0], View::Plain, &Device::flex()).unwrap();
+        let found = network.forward(&input, None);
+        assert_eq!(found.logits.dims(), [2, outputs], "{name}");
+        assert!(found.embedding.is_none_or(|e| e.dims()[0] == 2), "{name}");
+    }
+}
+
+#[test]
+fn a_network_that_is_not_for_the_samples_is_refused_with_what_it_takes() {
+    let input = InputSpec::Vector { width: 7 };
+    let shape = DataShape { rows: 500, input, task: Task::Classification, outputs: 4, sources: 3 };
+    let planned = |network| Architecture::plan(&shape, &Wishes { network, ..Wishes::default() });
+    assert_eq!(planned(None).unwrap().kind(), NetworkKind::Mlp);
+    let error = planned(Some(NetworkKind::ResNet20)).unwrap_err().to_string();
+    assert!(error.contains("32 × 32") && error.contains("rows of 7 numbers"), "{error}");
+    let text = InputSpec::Tokens { longest: 3, vocabulary: 9 };
+    let shape = DataShape { input: text, ..shape };
+    assert_eq!(Architecture::plan(&shape, &Wishes::default()), Err(PlanError::NoNetwork(text)));
+    let image = InputSpec::Image { height: 32, width: 32, channels: 3 };
+    let wishes = Wishes { hidden: Some(vec![3]), ..Wishes::default() };
+    let error = Architecture::plan(&DataShape { input: image, ..shape }, &wishes).unwrap_err();
+    assert!(matches!(error, PlanError::Wish { network: "conv3net", .. }), "{error}");
+}
+
+#[test]
+fn files_that_ask_for_more_than_any_network_has_are_refused() {
+    for architecture in [resnet20(0), resnet20(1 << 21), conv3net(1 << 21)] {
+        assert!(architecture.arrays().is_err(), "{architecture:?}");
+        assert_eq!(architecture.parameters(), 0);
+    }
 }

@@ -126,7 +126,7 @@ pub(crate) fn network(hidden: &[usize], dropout: f32) -> Architecture {
         hidden: hidden.to_vec(),
         outputs: 2,
         dropout,
-        clip: Some(3.0),
+        squash: Some(3.0),
         softmax: false,
     })
 }

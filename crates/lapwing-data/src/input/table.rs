@@ -13,11 +13,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use lapwing_sample::{Scale, Task};
+use lapwing_sample::{InputSpec, Samples, Scale, Task};
 use serde::{Deserialize, Serialize};
 
+use super::{EncodedRows, Preprocessing};
 use crate::dataset::Dataset;
-use crate::encoded_rows::EncodedRows;
 use crate::error::{DataError, shortened};
 use crate::schema::{Kind, Schema};
 use crate::table::{MISSING, Table, Values};
@@ -200,6 +200,30 @@ impl Encoder {
     /// Finds the columns of a table and prepares to encode its rows.
     pub fn bind<'a>(&'a self, table: &'a Table) -> Result<EncodedRows<'a>, DataError> {
         EncodedRows::new(self.schema.features().zip(&self.columns), table)
+    }
+}
+
+impl Preprocessing for Encoder {
+    const NAME: &'static str = "table";
+
+    fn fit(dataset: &Dataset, rows: &[u32]) -> Result<Self, DataError> {
+        Ok(Self::fit(dataset, rows, &EncoderConfig::default()))
+    }
+
+    fn schema(&self) -> &Schema {
+        self.schema()
+    }
+
+    fn unseen(&self, table: &Table) -> Vec<Unseen> {
+        self.unseen(table)
+    }
+
+    fn spec(&self) -> InputSpec {
+        InputSpec::Vector { width: self.width() }
+    }
+
+    fn bind<'a>(&'a self, table: &'a Table) -> Result<Box<dyn Samples + 'a>, DataError> {
+        Ok(Box::new(self.bind(table)?))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lapwing_sample::{Block, Exhibit, InputSpec, SampleError, Samples, View};
 
-use crate::encoder::Encoding;
+use super::table::Encoding;
 use crate::error::DataError;
 use crate::schema::ColumnSchema;
 use crate::table::{Column, MISSING, Table, Values};

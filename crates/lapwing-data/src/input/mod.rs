@@ -1,0 +1,46 @@
+//! Inputs: what of a table goes into a network. One file and one line each.
+//!
+//! An input's file holds its preprocessing: fitted on training rows and on nothing else, written into the model's
+//! description, and bound to a table, whose rows then are samples.
+
+mod registry;
+mod table_rows;
+
+use lapwing_sample::{InputSpec, Samples};
+use serde::{Serialize, Serializer};
+
+use crate::dataset::Dataset;
+use crate::error::DataError;
+use crate::schema::Schema;
+use crate::table::Table;
+
+pub use table::{Encoder, EncoderConfig, Unseen};
+pub use table_rows::EncodedRows;
+
+registry::inputs! {
+    table: Table(Encoder),
+}
+
+/// What the preprocessing of an input knows.
+pub(crate) trait Preprocessing: Sized {
+    /// What it is called in files.
+    const NAME: &'static str;
+
+    /// Fits on these rows, and on nothing else.
+    fn fit(dataset: &Dataset, rows: &[u32]) -> Result<Self, DataError>;
+
+    /// The columns with which a table has to be read for it.
+    fn schema(&self) -> &Schema;
+
+    /// What a sample looks like.
+    fn spec(&self) -> InputSpec;
+
+    /// Values in a table that training never saw, and that say nothing therefore.
+    fn unseen(&self, table: &Table) -> Vec<Unseen> {
+        let _ = table;
+        Vec::new()
+    }
+
+    /// Finds in a table what it needs; the rows of the table are samples then.
+    fn bind<'a>(&'a self, table: &'a Table) -> Result<Box<dyn Samples + 'a>, DataError>;
+}

@@ -1,0 +1,149 @@
+//! Samples on their way into a network, and what comes out.
+
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use lapwing_sample::{Block, InputSpec, SampleError, Samples, Values, View};
+
+/// A batch of samples on the device; one variant per form of [`InputSpec`].
+#[derive(Clone, Debug)]
+pub(crate) enum Input {
+    /// `[batch, width]`.
+    Vectors(Tensor<2>),
+    /// `[batch, height, width, channels]`.
+    Images(Tensor<4>),
+    /// `[batch, longest, channels]`, and how long each is.
+    Series(Tensor<3>, Vec<u32>),
+    /// `[batch, longest]`, and how long each is.
+    Tokens(Tensor<2, Int>, Vec<u32>),
+}
+
+impl Input {
+    /// Gathers rows; what comes is checked against what the samples say of themselves.
+    pub(crate) fn gather(
+        samples: &dyn Samples,
+        rows: &[u32],
+        view: View,
+        device: &Device,
+    ) -> Result<Self, SampleError> {
+        let (block, spec) = (samples.gather(rows, view)?, samples.spec());
+        block.check(spec, rows.len())?;
+        Ok(Self::of(block, spec, rows.len(), device))
+    }
+
+    /// A block that was checked.
+    fn of(block: Block, spec: InputSpec, rows: usize, device: &Device) -> Self {
+        let lengths = |longest: usize| vec![longest as u32; rows];
+        match (block.values, spec) {
+            (Values::Floats(values), InputSpec::Vector { width }) => {
+                Self::Vectors(Tensor::from_data(TensorData::new(values, [rows, width]), device))
+            }
+            (Values::Floats(values), InputSpec::Image { height, width, channels }) => {
+                let data = TensorData::new(values, [rows, height, width, channels]);
+                Self::Images(Tensor::from_data(data, device))
+            }
+            (Values::Floats(values), InputSpec::Series { longest, channels }) => {
+                let data = TensorData::new(values, [rows, longest, channels]);
+                let lengths = block.lengths.unwrap_or_else(|| lengths(longest));
+                Self::Series(Tensor::from_data(data, device), lengths)
+            }
+            (Values::Tokens(tokens), InputSpec::Tokens { longest, .. }) => {
+                let tokens: Vec<i32> = tokens.into_iter().map(|token| token as i32).collect();
+                let data = TensorData::new(tokens, [rows, longest]);
+                let lengths = block.lengths.unwrap_or_else(|| lengths(longest));
+                Self::Tokens(Tensor::from_data(data, device), lengths)
+            }
+            (Values::Floats(_), InputSpec::Tokens { .. }) | (Values::Tokens(_), _) => {
+                unreachable!("a block is checked against its spec before it gets here")
+            }
+        }
+    }
+
+    /// The same batch, in which the rows that are not `kept` are zero.
+    pub(crate) fn only(&self, kept: &[bool]) -> Self {
+        let mask = |device: &Device| {
+            let dropped: Vec<bool> = kept.iter().map(|kept| !kept).collect();
+            Tensor::<1, Bool>::from_data(TensorData::new(dropped, [kept.len()]), device)
+        };
+        let rows = kept.len();
+        // Not by multiplication: zero times NaN is NaN.
+        match self {
+            Self::Vectors(x) => {
+                let mask = mask(&x.device()).reshape([rows, 1]).expand(x.dims());
+                Self::Vectors(x.clone().mask_fill(mask, 0.0))
+            }
+            Self::Images(x) => {
+                let mask = mask(&x.device()).reshape([rows, 1, 1, 1]).expand(x.dims());
+                Self::Images(x.clone().mask_fill(mask, 0.0))
+            }
+            Self::Series(x, lengths) => {
+                let mask = mask(&x.device()).reshape([rows, 1, 1]).expand(x.dims());
+                Self::Series(x.clone().mask_fill(mask, 0.0), lengths.clone())
+            }
+            Self::Tokens(x, lengths) => {
+                let mask = mask(&x.device()).reshape([rows, 1]).expand(x.dims());
+                Self::Tokens(x.clone().mask_fill(mask, 0), lengths.clone())
+            }
+        }
+    }
+
+    /// The batch as rows of numbers.
+    pub(super) fn vectors(&self) -> Tensor<2> {
+        match self {
+            Self::Vectors(x) => x.clone(),
+            _ => unreachable!("a network for rows of numbers was given {self:?}"),
+        }
+    }
+
+    /// The batch as images.
+    pub(super) fn images(&self) -> Tensor<4> {
+        match self {
+            Self::Images(x) => x.clone(),
+            _ => unreachable!("a network for images was given {self:?}"),
+        }
+    }
+}
+
+/// What a network puts out for a batch.
+#[derive(Clone, Debug)]
+pub(crate) struct Outputs {
+    /// `[batch, outputs]`: logits, or values in standard deviations from the mean.
+    pub(crate) logits: Tensor<2>,
+    /// `[batch, width]`: what the last layer sees, where there is a layer before it.
+    pub(crate) embedding: Option<Tensor<2>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input(values: Values, spec: InputSpec, lengths: Option<Vec<u32>>) -> Input {
+        let block = Block { values, lengths };
+        block.check(spec, 2).unwrap();
+        Input::of(block, spec, 2, &Device::flex())
+    }
+
+    #[test]
+    fn every_form_has_its_tensor_and_rows_can_be_blanked() {
+        let floats = |count: usize| {
+            let mut values: Vec<f32> = (1..=count).map(|i| i as f32).collect();
+            values[0] = f32::NAN;
+            Values::Floats(values)
+        };
+        let kept = [false, true];
+        let spec = InputSpec::Vector { width: 3 };
+        let Input::Vectors(x) = input(floats(6), spec, None).only(&kept) else { unreachable!() };
+        assert_eq!(x.into_data().try_to_vec::<f32>().unwrap(), [0., 0., 0., 4., 5., 6.]);
+        let spec = InputSpec::Image { height: 2, width: 1, channels: 2 };
+        let Input::Images(x) = input(floats(8), spec, None).only(&kept) else { unreachable!() };
+        assert_eq!(x.dims(), [2, 2, 1, 2]);
+        assert_eq!(x.into_data().try_to_vec::<f32>().unwrap()[..5], [0., 0., 0., 0., 5.]);
+        let spec = InputSpec::Series { longest: 2, channels: 2 };
+        let series = input(floats(8), spec, Some(vec![1, 2])).only(&kept);
+        let Input::Series(x, lengths) = series else { unreachable!() };
+        assert_eq!((x.dims(), lengths), ([2, 2, 2], vec![1, 2]));
+        let spec = InputSpec::Tokens { longest: 2, vocabulary: 9 };
+        let text = input(Values::Tokens(vec![1, 2, 3, 4]), spec, None).only(&kept);
+        let Input::Tokens(x, lengths) = text else { unreachable!() };
+        assert_eq!(lengths, [2, 2]);
+        assert_eq!(x.into_data().try_into_vec_as::<i32>().unwrap(), [0, 0, 3, 4]);
+    }
+}
