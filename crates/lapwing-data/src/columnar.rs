@@ -3,20 +3,16 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Date32Type, Float32Type, Float64Type, Int64Type, UInt64Type};
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    StringViewArray, UInt64Array,
+use half::f16;
+use parquet::basic::{
+    Compression, ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical,
 };
-use arrow_cast::cast;
-use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
-};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType, FixedLenByteArray, Int96};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type};
 
 use crate::date::{DAY, Moment};
 use crate::error::{DataError, Place};
@@ -28,129 +24,240 @@ const BATCH: usize = 4096;
 /// Bytes decoded at a time, about.
 const BATCH_BYTES: u64 = 32 << 20;
 
-/// One column of a batch.
-pub(crate) enum Cells {
-    Bool(BooleanArray),
-    Integer(Int64Array),
-    Unsigned(UInt64Array),
-    Single(Float32Array),
-    Double(Float64Array),
+/// What the numbers and bytes of a column stand for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Meaning {
+    Bool,
+    Integer,
+    Unsigned,
+    Float,
+    /// A whole number of parts, so many to one.
+    Decimal(f64),
     /// Days since 1970-01-01.
-    Days(Int32Array),
-    /// Ticks since 1970-01-01.
-    Ticks(Int64Array, f64),
+    Days,
+    /// Ticks since 1970-01-01, and how many make a second.
+    Ticks(f64),
     /// Ticks since midnight.
-    TimeOfDay(Int64Array, f64),
-    Text(StringViewArray),
-    /// Null, nested or binary.
-    Nothing,
+    TimeOfDay(f64),
+    Text,
 }
 
-impl Cells {
-    pub(crate) fn value(&self, index: usize) -> Raw<'_> {
-        fn of<'a, A: Array>(
-            array: &'a A,
-            index: usize,
-            value: impl FnOnce(&'a A) -> Raw<'a>,
-        ) -> Raw<'a> {
-            if array.is_null(index) { Raw::Null } else { value(array) }
+impl Meaning {
+    /// `None` for what a table cannot use: bytes, lists, intervals.
+    fn of(column: &ColumnDescriptor) -> Option<Self> {
+        use ConvertedType as C;
+        use LogicalType as L;
+        use Physical as P;
+        if column.max_rep_level() > 0 || column.max_def_level() > 1 {
+            return None;
         }
-        match self {
-            Self::Bool(array) => of(array, index, |array| Raw::Bool(array.value(index))),
-            Self::Integer(array) => {
-                of(array, index, |array| Raw::Integer(array.value(index).into()))
+        let decimal = |scale: i32| Some(Self::Decimal(10f64.powi(scale.max(0))));
+        let physical = column.physical_type();
+        match (physical, column.logical_type_ref(), column.converted_type()) {
+            (P::FIXED_LEN_BYTE_ARRAY, Some(L::Float16), _) => Some(Self::Float),
+            (
+                P::INT32 | P::INT64 | P::BYTE_ARRAY | P::FIXED_LEN_BYTE_ARRAY,
+                Some(L::Decimal(d)),
+                _,
+            ) => decimal(d.scale),
+            (P::INT32 | P::INT64 | P::BYTE_ARRAY | P::FIXED_LEN_BYTE_ARRAY, _, C::DECIMAL) => {
+                decimal(column.type_scale())
             }
-            Self::Unsigned(array) => {
-                of(array, index, |array| Raw::Integer(array.value(index).into()))
+            (P::BOOLEAN, ..) => Some(Self::Bool),
+            (P::FLOAT | P::DOUBLE, ..) => Some(Self::Float),
+            (P::INT96, ..) => Some(Self::Ticks(1e9)),
+            (P::INT32, Some(L::Date), _) | (P::INT32, _, C::DATE) => Some(Self::Days),
+            (_, Some(L::Time(time)), _) => Some(Self::TimeOfDay(ticks(time.unit))),
+            (P::INT64, Some(L::Timestamp(moment)), _) => Some(Self::Ticks(ticks(moment.unit))),
+            (P::INT64, _, C::TIMESTAMP_MILLIS) => Some(Self::Ticks(1e3)),
+            (P::INT64, _, C::TIMESTAMP_MICROS) => Some(Self::Ticks(1e6)),
+            (P::INT32, _, C::TIME_MILLIS) => Some(Self::TimeOfDay(1e3)),
+            (P::INT64, _, C::TIME_MICROS) => Some(Self::TimeOfDay(1e6)),
+            (P::INT32 | P::INT64, Some(L::Integer(integer)), _) if !integer.is_signed => {
+                Some(Self::Unsigned)
             }
-            Self::Single(array) => of(array, index, |array| Raw::Single(array.value(index))),
-            Self::Double(array) => of(array, index, |array| Raw::Double(array.value(index))),
-            Self::Days(array) => of(array, index, |array| {
-                Raw::Date(Moment { seconds: f64::from(array.value(index)) * DAY, has_time: false })
-            }),
-            Self::Ticks(array, per_second) => of(array, index, |array| {
-                Raw::Date(Moment {
-                    seconds: array.value(index) as f64 / per_second,
-                    has_time: true,
-                })
-            }),
-            Self::TimeOfDay(array, per_second) => {
-                of(array, index, |array| Raw::Double(array.value(index) as f64 / per_second))
+            (P::INT32 | P::INT64, _, C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64) => {
+                Some(Self::Unsigned)
             }
-            Self::Text(array) => of(array, index, |array| Raw::Text(array.value(index))),
-            Self::Nothing => Raw::Null,
+            (P::INT32 | P::INT64, ..) => Some(Self::Integer),
+            (P::BYTE_ARRAY, Some(L::String | L::Enum | L::Json), _)
+            | (P::BYTE_ARRAY, _, C::UTF8 | C::ENUM | C::JSON) => Some(Self::Text),
+            (P::BYTE_ARRAY | P::FIXED_LEN_BYTE_ARRAY, ..) => None,
         }
-    }
-
-    fn new(array: &ArrayRef) -> Result<Self, ArrowError> {
-        use DataType as T;
-        let as_type = |to: &DataType| cast(array, to);
-        Ok(match array.data_type() {
-            T::Boolean => Self::Bool(array.as_boolean().clone()),
-            T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::UInt8 | T::UInt16 | T::UInt32 => {
-                Self::Integer(as_type(&T::Int64)?.as_primitive::<Int64Type>().clone())
-            }
-            T::UInt64 => Self::Unsigned(array.as_primitive::<UInt64Type>().clone()),
-            T::Float16 | T::Float32 => {
-                Self::Single(as_type(&T::Float32)?.as_primitive::<Float32Type>().clone())
-            }
-            T::Float64
-            | T::Decimal32(..)
-            | T::Decimal64(..)
-            | T::Decimal128(..)
-            | T::Decimal256(..) => {
-                Self::Double(as_type(&T::Float64)?.as_primitive::<Float64Type>().clone())
-            }
-            T::Date32 | T::Date64 => {
-                let days = as_type(&T::Date32)?;
-                Self::Days(Int32Array::new(
-                    days.as_primitive::<Date32Type>().values().clone(),
-                    days.nulls().cloned(),
-                ))
-            }
-            T::Timestamp(unit, _) => {
-                Self::Ticks(as_type(&T::Int64)?.as_primitive::<Int64Type>().clone(), ticks(*unit))
-            }
-            T::Time32(unit) => {
-                let ticks_of_day = cast(&as_type(&T::Int32)?, &T::Int64)?;
-                Self::TimeOfDay(ticks_of_day.as_primitive::<Int64Type>().clone(), ticks(*unit))
-            }
-            T::Time64(unit) => Self::TimeOfDay(
-                as_type(&T::Int64)?.as_primitive::<Int64Type>().clone(),
-                ticks(*unit),
-            ),
-            T::Utf8 | T::LargeUtf8 | T::Utf8View => {
-                Self::Text(as_type(&T::Utf8View)?.as_string_view().clone())
-            }
-            _ => Self::Nothing,
-        })
     }
 }
 
 fn ticks(unit: TimeUnit) -> f64 {
     match unit {
-        TimeUnit::Second => 1.0,
-        TimeUnit::Millisecond => 1e3,
-        TimeUnit::Microsecond => 1e6,
-        TimeUnit::Nanosecond => 1e9,
+        TimeUnit::MILLIS => 1e3,
+        TimeUnit::MICROS => 1e6,
+        TimeUnit::NANOS => 1e9,
     }
 }
 
-fn is_supported(data_type: &DataType) -> bool {
-    use DataType as T;
-    !data_type.is_nested()
-        && !matches!(
-            data_type,
-            T::Binary
-                | T::LargeBinary
-                | T::BinaryView
-                | T::FixedSizeBinary(_)
-                | T::Interval(_)
-                | T::Duration(_)
-        )
+/// One column of a batch.
+pub(crate) enum Cells {
+    Bools(Vec<Option<bool>>),
+    Small(Vec<Option<i32>>, Meaning),
+    Large(Vec<Option<i64>>, Meaning),
+    Single(Vec<Option<f32>>),
+    Double(Vec<Option<f64>>),
+    /// Checked to be UTF-8.
+    Text(Vec<Option<ByteArray>>),
+    /// Nested or binary.
+    Nothing,
 }
 
-fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, DataError> {
+impl Cells {
+    pub(crate) fn value(&self, index: usize) -> Raw<'_> {
+        fn of<'a, T>(
+            cells: &'a [Option<T>],
+            index: usize,
+            raw: impl FnOnce(&'a T) -> Raw<'a>,
+        ) -> Raw<'a> {
+            cells.get(index).and_then(Option::as_ref).map_or(Raw::Null, raw)
+        }
+        match self {
+            Self::Bools(cells) => of(cells, index, |value| Raw::Bool(*value)),
+            Self::Small(cells, meaning) => of(cells, index, |&value| match meaning {
+                Meaning::Unsigned => Raw::Integer((value as u32).into()),
+                meaning => number(value.into(), *meaning),
+            }),
+            Self::Large(cells, meaning) => of(cells, index, |&value| match meaning {
+                Meaning::Unsigned => Raw::Integer((value as u64).into()),
+                meaning => number(value, *meaning),
+            }),
+            Self::Single(cells) => of(cells, index, |value| Raw::Single(*value)),
+            Self::Double(cells) => of(cells, index, |value| Raw::Double(*value)),
+            Self::Text(cells) => {
+                of(cells, index, |text| Raw::Text(text.as_utf8().unwrap_or_default()))
+            }
+            Self::Nothing => Raw::Null,
+        }
+    }
+
+    /// Bytes of text in each row, added to what other columns have.
+    fn add_lengths(&self, lengths: &mut [u64]) {
+        if let Self::Text(cells) = self {
+            for (length, text) in lengths.iter_mut().zip(cells) {
+                *length += text.as_ref().map_or(0, |text| text.len() as u64);
+            }
+        }
+    }
+}
+
+fn number(value: i64, meaning: Meaning) -> Raw<'static> {
+    match meaning {
+        Meaning::Decimal(parts) => Raw::Double(value as f64 / parts),
+        Meaning::Days => Raw::Date(Moment { seconds: value as f64 * DAY, has_time: false }),
+        Meaning::Ticks(per_second) => {
+            Raw::Date(Moment { seconds: value as f64 / per_second, has_time: true })
+        }
+        Meaning::TimeOfDay(per_second) => Raw::Double(value as f64 / per_second),
+        _ => Raw::Integer(value.into()),
+    }
+}
+
+/// A number in big-endian two's complement, of any length.
+fn signed(bytes: &[u8]) -> f64 {
+    let negative = bytes.first().is_some_and(|byte| byte & 0x80 != 0);
+    // The complement of a negative number is not negative, and one less than its size.
+    let digit = |&byte: &u8| f64::from(if negative { !byte } else { byte });
+    let size = bytes.iter().map(digit).fold(0.0, |sum, digit| sum * 256.0 + digit);
+    if negative { -size - 1.0 } else { size }
+}
+
+/// A column of a row group on its way out of the file.
+struct Stream {
+    reader: ColumnReader,
+    meaning: Meaning,
+    optional: bool,
+}
+
+impl Stream {
+    fn next(&mut self, rows: usize) -> Result<Cells, ParquetError> {
+        let (meaning, optional) = (self.meaning, self.optional);
+        Ok(match &mut self.reader {
+            ColumnReader::BoolColumnReader(reader) => Cells::Bools(read(reader, rows, optional)?),
+            ColumnReader::Int32ColumnReader(reader) => {
+                Cells::Small(read(reader, rows, optional)?, meaning)
+            }
+            ColumnReader::Int64ColumnReader(reader) => {
+                Cells::Large(read(reader, rows, optional)?, meaning)
+            }
+            ColumnReader::Int96ColumnReader(reader) => {
+                let moments = read(reader, rows, optional)?;
+                let moments =
+                    moments.iter().map(|cell: &Option<Int96>| cell.as_ref().map(Int96::to_nanos));
+                Cells::Large(moments.collect(), meaning)
+            }
+            ColumnReader::FloatColumnReader(reader) => Cells::Single(read(reader, rows, optional)?),
+            ColumnReader::DoubleColumnReader(reader) => {
+                Cells::Double(read(reader, rows, optional)?)
+            }
+            ColumnReader::ByteArrayColumnReader(reader) => {
+                let texts: Vec<Option<ByteArray>> = read(reader, rows, optional)?;
+                match meaning {
+                    Meaning::Decimal(parts) => {
+                        let value = |text: &ByteArray| signed(text.data()) / parts;
+                        Cells::Double(texts.iter().map(|cell| cell.as_ref().map(value)).collect())
+                    }
+                    _ => {
+                        texts.iter().flatten().try_for_each(|text| text.as_utf8().map(drop))?;
+                        Cells::Text(texts)
+                    }
+                }
+            }
+            ColumnReader::FixedLenByteArrayColumnReader(reader) => {
+                let cells: Vec<Option<FixedLenByteArray>> = read(reader, rows, optional)?;
+                let bytes = cells.iter().map(|cell| cell.as_ref().map(|cell| cell.data()));
+                match meaning {
+                    Meaning::Decimal(parts) => Cells::Double(
+                        bytes.map(|cell| cell.map(|cell| signed(cell) / parts)).collect(),
+                    ),
+                    _ => Cells::Single(
+                        bytes
+                            .map(|cell| match cell {
+                                Some(&[low, high]) => {
+                                    Some(f16::from_le_bytes([low, high]).to_f32())
+                                }
+                                _ => None,
+                            })
+                            .collect(),
+                    ),
+                }
+            }
+        })
+    }
+}
+
+/// The next `rows` cells of a column, or as many as there are.
+fn read<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    rows: usize,
+    optional: bool,
+) -> Result<Vec<Option<T::T>>, ParquetError> {
+    let (mut levels, mut values, mut records) = (Vec::new(), Vec::new(), 0);
+    while records < rows {
+        let (more, ..) = reader.read_records(
+            rows - records,
+            optional.then_some(&mut levels),
+            None,
+            &mut values,
+        )?;
+        if more == 0 {
+            break;
+        }
+        records += more;
+    }
+    if !optional {
+        return Ok(values.into_iter().map(Some).collect());
+    }
+    let mut values = values.into_iter();
+    Ok(levels.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect())
+}
+
+fn open(path: &Path) -> Result<SerializedFileReader<File>, DataError> {
     let open = |source| DataError::Open { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(open)?;
     let mut end = [0; 4];
@@ -158,22 +265,50 @@ fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, DataError>
     if &end != b"PAR1" {
         return Err(DataError::Truncated { path: path.to_owned(), format: "Parquet" });
     }
-    // Without the writer's Arrow schema the types are those of Parquet itself: fewer, and the same for every writer.
-    let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let found =
-        ArrowReaderMetadata::load(&file, options()).map_err(|error| damaged(path, error))?;
-    // Texts as views into the pages: a text that a dictionary has once is then in memory once, not in every row.
-    let fields = found.schema().fields().iter().map(|field| match field.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 => {
-            Arc::new(Field::new(field.name(), DataType::Utf8View, field.is_nullable()))
+    SerializedFileReader::new(file).map_err(|error| damaged(path, error))
+}
+
+fn damaged(path: &Path, error: impl std::error::Error) -> DataError {
+    DataError::Damaged { path: path.to_owned(), format: "Parquet", message: error.to_string() }
+}
+
+/// For each column of the table, the leaf it is and what it means; `None` for those that cannot be used.
+fn columns(schema: &SchemaDescriptor) -> Vec<Option<(usize, Meaning)>> {
+    let mut columns = vec![None; schema.root_schema().get_fields().len()];
+    for leaf in 0..schema.num_columns() {
+        let root = schema.get_column_root(leaf);
+        if root.is_primitive() {
+            columns[schema.get_column_root_idx(leaf)] =
+                Meaning::of(&schema.column(leaf)).map(|meaning| (leaf, meaning));
         }
-        _ => Arc::clone(field),
-    });
-    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let wanted =
-        ArrowReaderMetadata::try_new(Arc::clone(found.metadata()), options().with_schema(schema))
-            .map_err(|error| damaged(path, error))?;
-    Ok(ParquetRecordBatchReaderBuilder::new_with_metadata(file, wanted))
+    }
+    columns
+}
+
+/// The type of a column that cannot be used, in words.
+fn name_of_type(field: &Type) -> &'static str {
+    let repeated = field.get_basic_info().has_repetition()
+        && field.get_basic_info().repetition() == Repetition::REPEATED;
+    if field.is_group() || repeated { "a list or a group" } else { "bytes" }
+}
+
+/// The names of the columns, and the types of those that cannot be used.
+pub(crate) fn header(path: &Path) -> Result<(Vec<String>, Vec<Option<String>>), DataError> {
+    let reader = open(path)?;
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let fields = schema.root_schema().get_fields();
+    let names = fields.iter().map(|field| field.name().trim().to_owned()).collect();
+    let unsupported = fields
+        .iter()
+        .zip(columns(schema))
+        .map(|(field, usable)| usable.is_none().then(|| name_of_type(field).to_owned()))
+        .collect();
+    Ok((names, unsupported))
+}
+
+/// How many rows there are.
+pub(crate) fn rows(path: &Path) -> Result<u64, DataError> {
+    Ok(open(path)?.metadata().file_metadata().num_rows().max(0) as u64)
 }
 
 /// Rows to decode at a time, so that their text fits into memory several times over.
@@ -182,19 +317,19 @@ fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>, DataError>
 /// average longer than that is refused before any of them is.
 fn rows_at_a_time(
     path: &Path,
-    builder: &ParquetRecordBatchReaderBuilder<File>,
-    readable: &[usize],
+    reader: &SerializedFileReader<File>,
+    readable: &[Option<(usize, Meaning)>],
 ) -> Result<usize, DataError> {
-    let schema = builder.parquet_schema();
     let (mut rows, mut first) = (BATCH as u64, 1);
-    for group in builder.metadata().row_groups() {
-        let bytes: u64 = group
-            .columns()
-            .iter()
-            .enumerate()
-            .filter(|(leaf, _)| readable.binary_search(&schema.get_column_root_idx(*leaf)).is_ok())
-            .map(|(_, chunk)| chunk.uncompressed_size().max(0) as u64)
-            .fold(0, u64::saturating_add);
+    for group in reader.metadata().row_groups() {
+        let chunks = readable.iter().flatten().map(|(leaf, _)| group.column(*leaf));
+        let mut bytes = 0u64;
+        for chunk in chunks {
+            if let codec @ (Compression::BROTLI(_) | Compression::LZO) = chunk.compression() {
+                return Err(DataError::Codec { path: path.to_owned(), codec: codec.to_string() });
+            }
+            bytes = bytes.saturating_add(chunk.uncompressed_size().max(0) as u64);
+        }
         let in_group = group.num_rows().max(0) as u64;
         let each = bytes / in_group.max(1);
         if each > MAX_RECORD_BYTES as u64 {
@@ -211,75 +346,68 @@ fn too_long(path: &Path, row: u64) -> DataError {
     DataError::RecordTooLong { place, limit: MAX_RECORD_BYTES }
 }
 
-/// The first row of a batch whose texts are longer than a record may be.
-fn long_row(columns: &[Cells], rows: usize) -> Option<usize> {
-    let mut lengths = vec![0_u64; rows];
-    for column in columns {
-        if let Cells::Text(array) = column {
-            for (length, view) in lengths.iter_mut().zip(array.views()) {
-                // The lower half of the lower half of a view is its length.
-                *length += u64::from(*view as u32);
-            }
-        }
-    }
-    lengths.iter().position(|length| *length > MAX_RECORD_BYTES as u64)
-}
-
-fn damaged(path: &Path, error: impl std::error::Error) -> DataError {
-    DataError::Damaged { path: path.to_owned(), format: "Parquet", message: error.to_string() }
-}
-
-/// The names of the columns, and the types of those that cannot be used.
-pub(crate) fn header(path: &Path) -> Result<(Vec<String>, Vec<Option<String>>), DataError> {
-    let builder = open(path)?;
-    let fields = builder.schema().fields();
-    let names = fields.iter().map(|field| field.name().trim().to_owned()).collect();
-    let unsupported = fields
-        .iter()
-        .map(|field| (!is_supported(field.data_type())).then(|| field.data_type().to_string()))
-        .collect();
-    Ok((names, unsupported))
-}
-
-/// How many rows there are.
-pub(crate) fn rows(path: &Path) -> Result<u64, DataError> {
-    Ok(open(path)?.metadata().file_metadata().num_rows().max(0) as u64)
-}
-
 /// Calls `visit` with the columns of a batch and an index into it, for every row.
 pub(crate) fn scan<E: From<DataError>>(
     path: &Path,
     width: usize,
     mut visit: impl FnMut(&[Cells], usize) -> Result<(), E>,
 ) -> Result<(), E> {
-    let builder = open(path)?;
-    let fields = builder.schema().fields().clone();
-    if fields.len() != width {
+    let reader = open(path)?;
+    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let readable = columns(&schema);
+    if readable.len() != width {
         return Err(DataError::Changed { path: path.to_owned() }.into());
     }
-    let readable: Vec<usize> =
-        (0..width).filter(|&index| is_supported(fields[index].data_type())).collect();
-    let rows_at_a_time = rows_at_a_time(path, &builder, &readable)?;
-    let mask = ProjectionMask::roots(builder.parquet_schema(), readable.iter().copied());
-    let reader = builder
-        .with_projection(mask)
-        .with_batch_size(rows_at_a_time)
-        .build()
-        .map_err(|error| damaged(path, error))?;
+    let at_a_time = rows_at_a_time(path, &reader, &readable)?;
+    let damaged = |error| damaged(path, error);
     let mut before = 0;
-    for batch in reader {
-        let batch = batch.map_err(|error| damaged(path, error))?;
-        let mut columns: Vec<Cells> = (0..width).map(|_| Cells::Nothing).collect();
-        for (&position, array) in readable.iter().zip(batch.columns()) {
-            columns[position] = Cells::new(array).map_err(|error| damaged(path, error))?;
-        }
-        if let Some(index) = long_row(&columns, batch.num_rows()) {
-            return Err(too_long(path, before + index as u64 + 1).into());
-        }
-        before += batch.num_rows() as u64;
-        for index in 0..batch.num_rows() {
-            visit(&columns, index)?;
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group).map_err(damaged)?;
+        let stream = |&(leaf, meaning): &(usize, Meaning)| {
+            let optional = schema.column(leaf).max_def_level() > 0;
+            Ok(Stream { reader: group.get_column_reader(leaf)?, meaning, optional })
+        };
+        let mut streams = readable
+            .iter()
+            .map(|column| column.as_ref().map(stream).transpose())
+            .collect::<Result<Vec<_>, ParquetError>>()
+            .map_err(damaged)?;
+        let mut left = group.metadata().num_rows().max(0) as u64;
+        while left > 0 {
+            let count = left.min(at_a_time as u64) as usize;
+            let cells = |stream: &mut Option<Stream>| match stream {
+                Some(stream) => stream.next(count),
+                None => Ok(Cells::Nothing),
+            };
+            let batch: Vec<Cells> =
+                streams.iter_mut().map(cells).collect::<Result<_, _>>().map_err(damaged)?;
+            let mut lengths = vec![0; count];
+            batch.iter().for_each(|column| column.add_lengths(&mut lengths));
+            if let Some(index) = lengths.iter().position(|length| *length > MAX_RECORD_BYTES as u64)
+            {
+                return Err(too_long(path, before + index as u64 + 1).into());
+            }
+            for index in 0..count {
+                visit(&batch, index)?;
+            }
+            before += count as u64;
+            left -= count as u64;
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_bytes_have_the_sign_of_their_first_bit() {
+        assert_eq!(signed(&[]), 0.0);
+        assert_eq!(signed(&[0x7f, 0xff]), 32_767.0);
+        assert_eq!(signed(&[0xff]), -1.0);
+        assert_eq!(signed(&[0x80, 0x00]), -32_768.0);
+        assert_eq!(signed(&[0xff, 0xff, 0xff, 0x00]), -256.0);
+        assert_eq!(signed(&(-123_456_789_i128).to_be_bytes()), -123_456_789.0);
+    }
 }

@@ -78,6 +78,17 @@ pub enum DataError {
         /// `gzip`, `zstd` or `Parquet`.
         format: &'static str,
     },
+    /// A Parquet file whose columns are compressed in a way that is not read.
+    #[error(
+        "{} is compressed with {codec}, which is not read: write it with zstd, snappy, gzip or lz4",
+        path.display()
+    )]
+    Codec {
+        /// The file.
+        path: PathBuf,
+        /// Its compression.
+        codec: String,
+    },
     /// The file is not valid in its own format.
     #[error("{} is not valid {format}: {message}", path.display())]
     Damaged {
