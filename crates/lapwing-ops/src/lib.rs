@@ -9,6 +9,7 @@
 //! give the same bits with any number of threads.
 
 mod conv;
+mod elementwise;
 mod kernels;
 mod linear;
 mod loss;
@@ -19,6 +20,7 @@ mod process;
 mod step;
 
 pub use conv::{Window1d, Window2d, conv1d, conv2d};
+pub use elementwise::{relu, scale, softmax, squash};
 #[doc(hidden)]
 pub use kernels::level::Level;
 pub use linear::linear;

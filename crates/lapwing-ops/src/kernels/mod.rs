@@ -5,6 +5,7 @@
 pub(crate) mod columns;
 pub(crate) mod conv;
 pub(crate) mod conv_weight;
+pub(crate) mod elementwise;
 pub(crate) mod fresh;
 pub(crate) mod lanes;
 pub(crate) mod level;

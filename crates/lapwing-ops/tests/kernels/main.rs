@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a failure is what a test is for")]
 
 mod conv;
+mod elementwise;
 mod judge;
 mod layer;
 mod norm;

@@ -1,7 +1,7 @@
 //! Layers, with PyTorch's initialisation. Images are `[n, height, width, channels]`.
 
 use burn::module::{Module, Param, ParamId};
-use burn::tensor::{Device, Tensor, TensorData, activation};
+use burn::tensor::{Device, Tensor, TensorData};
 use lapwing_ops as ops;
 use lapwing_ops::Window2d;
 use lapwing_sample::Draws;
@@ -101,7 +101,7 @@ impl Conv {
 
     pub(crate) fn relu(&self, x: Tensor<4>) -> Tensor<4> {
         let window = Window2d::default();
-        activation::relu(ops::conv2d(x, self.weight.val(), Some(self.bias.val()), window))
+        ops::relu(ops::conv2d(x, self.weight.val(), Some(self.bias.val()), window))
     }
 
     /// Rectifier and the largest of each 2 × 2 pixels.
@@ -212,12 +212,6 @@ impl BatchNorm {
     }
 }
 
-/// Bends numbers smoothly into ±`width`; those that are small beside it stay as they are.
-pub(crate) fn squash(x: Tensor<2>, width: f32) -> Tensor<2> {
-    let bend = x.clone().div_scalar(width).square().add_scalar(1.0).sqrt();
-    x / bend
-}
-
 /// Images as rows of numbers.
 pub(crate) fn flatten(x: Tensor<4>) -> Tensor<2> {
     let [n, height, width, channels] = x.dims();
@@ -229,7 +223,7 @@ pub(crate) fn drop_out(x: Tensor<2>, share: f32, training: Option<&mut Training>
     match training {
         Some(training) if share > 0.0 => {
             let mask = mask(x.dims(), share, &mut training.masks, &x.device());
-            x * mask
+            ops::scale(x, mask)
         }
         _ => x,
     }

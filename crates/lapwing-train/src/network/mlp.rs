@@ -2,11 +2,11 @@
 
 use burn::module::Module;
 use burn::tensor::Device;
-use burn::tensor::activation::softmax;
+use lapwing_ops as ops;
 use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
-use super::layers::{Draw, Linear, drop_out, squash};
+use super::layers::{Draw, Linear, drop_out};
 use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
 use crate::parameters::ArraySpec;
 use crate::plan::{LONG, regularisation};
@@ -162,7 +162,7 @@ impl Forward for Mlp {
         };
         let mut x = input.vectors();
         if let Some(width) = self.squash {
-            x = squash(x, width);
+            x = ops::squash(x, width);
         }
         let mut embedding = None;
         for (depth, layer) in hidden.iter().enumerate() {
@@ -173,7 +173,7 @@ impl Forward for Mlp {
             x = drop_out(x, self.dropout, training.as_deref_mut());
         }
         let x = last.forward(x);
-        Outputs { logits: if self.softmax { softmax(x, 1) } else { x }, embedding }
+        Outputs { logits: if self.softmax { ops::softmax(x) } else { x }, embedding }
     }
 }
 
