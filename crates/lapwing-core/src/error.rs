@@ -34,8 +34,8 @@ pub enum LapError {
         /// How many classes there are.
         classes: usize,
     },
-    /// More sources than can be told apart (2³² − 1).
-    #[error("more than 4,294,967,295 sources")]
+    /// More sources than can be told apart (2³¹).
+    #[error("more than 2,147,483,648 sources")]
     TooManySources,
     /// A saved state that cannot be used.
     #[error("the saved state cannot be used: {0}")]

@@ -15,6 +15,10 @@ use crate::{BatchSums, LapConfig, LapError, SourceSum, Ties};
 /// The place in the batch of a source that is not in it.
 const ABSENT: u32 = u32::MAX;
 
+/// Most sources that can be told apart: the tree that merges them has twice as many nodes, and
+/// numbers these with 32 bits.
+pub(crate) const MOST_SOURCES: u64 = 1 << 31;
+
 /// Others that spread by no more than this say nothing, under [`Ties::Package`].
 const PACKAGE_NO_SPREAD: f64 = 1e-8;
 
@@ -40,6 +44,8 @@ pub struct Lap<K> {
     /// Which source each sample of the batch in `weigh` belongs to, and what it weighs.
     slots: Vec<u32>,
     weights: Vec<f64>,
+    /// [`MOST_SOURCES`], but in tests.
+    most: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -66,6 +72,7 @@ impl<K: Hash + Eq> Lap<K> {
             complete: Vec::new(),
             slots: Vec::new(),
             weights: Vec::new(),
+            most: MOST_SOURCES,
         })
     }
 
@@ -86,7 +93,8 @@ impl<K: Hash + Eq> Lap<K> {
     /// A sample whose loss is not finite weighs 0; leave it out of the sum, as 0 · NaN is NaN.
     ///
     /// # Errors
-    /// Where there is not exactly one source per loss. Nothing has changed then.
+    /// Where there is not exactly one source per loss, or where there are too many sources. Nothing
+    /// has changed then.
     pub fn weigh<'a, L, Q>(
         &mut self,
         losses: &[L],
@@ -100,13 +108,9 @@ impl<K: Hash + Eq> Lap<K> {
         if losses.len() != sources.len() {
             return Err(LapError::Unpaired { losses: losses.len(), sources: sources.len() });
         }
+        self.enter_all(sources)?;
         self.start_batch();
-        let mut slots = core::mem::take(&mut self.slots);
-        slots.clear();
-        // Look-ups first, as they wait for memory side by side when nothing comes between them.
-        for source in sources {
-            slots.push(self.enter(source)?);
-        }
+        let slots = core::mem::take(&mut self.slots);
         for (&loss, &slot) in losses.iter().zip(&slots) {
             self.entry(slot).add(loss.into());
         }
@@ -128,14 +132,14 @@ impl<K: Hash + Eq> Lap<K> {
     /// changes the update: prefer batches that mix sources, and [`weigh`](Self::weigh).
     ///
     /// # Errors
-    /// Where there are too many sources.
+    /// Where there are too many sources. Nothing has changed then.
     pub fn scale<L, Q>(&mut self, losses: &[L], source: &Q) -> Result<f64, LapError>
     where
         L: Copy + Into<f64>,
         Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized,
     {
-        self.start_batch();
         let slot = self.enter(source)?;
+        self.start_batch();
         let sum = self.entry(slot);
         losses.iter().for_each(|&loss| sum.add(loss.into()));
         let usable = sum.finite() > 0;
@@ -152,16 +156,18 @@ impl<K: Hash + Eq> Lap<K> {
     /// what the local samples weigh.
     ///
     /// # Errors
-    /// Where there are too many sources.
+    /// Where there are too many sources. Nothing has changed then.
     pub fn update(&mut self, sums: &BatchSums<K>) -> Result<(), LapError>
     where
         K: Clone,
     {
+        self.enter_all(sums.iter().map(|(source, _)| source))?;
         self.start_batch();
-        for (source, sum) in sums.iter() {
-            let slot = self.enter(source)?;
+        let slots = core::mem::take(&mut self.slots);
+        for (&slot, (_, sum)) in slots.iter().zip(sums.iter()) {
             *self.entry(slot) = *sum;
         }
+        self.slots = slots;
         self.advance();
         Ok(())
     }
@@ -229,6 +235,37 @@ impl<K: Hash + Eq> Lap<K> {
         }
     }
 
+    /// The slots of sources, into `slots`. All look-ups come first, as they wait for memory side by
+    /// side when nothing comes between them. Where one is refused, none is remembered.
+    fn enter_all<'a, Q>(&mut self, sources: impl Iterator<Item = &'a Q>) -> Result<(), LapError>
+    where
+        Q: Hash + Equivalent<K> + ToOwned<Owned = K> + ?Sized + 'a,
+    {
+        let before = self.names.len();
+        let mut slots = core::mem::take(&mut self.slots);
+        slots.clear();
+        let mut refused = None;
+        for source in sources {
+            match self.enter(source) {
+                Ok(slot) => slots.push(slot),
+                Err(error) => {
+                    refused = Some(error);
+                    break;
+                }
+            }
+        }
+        self.slots = slots;
+        match refused {
+            None => Ok(()),
+            Some(error) => {
+                self.names.truncate(before);
+                self.sources.truncate(before);
+                self.places.truncate(before);
+                Err(error)
+            }
+        }
+    }
+
     /// The slot of a source, which is met here for the first time if need be.
     fn enter<Q>(&mut self, source: &Q) -> Result<u32, LapError>
     where
@@ -237,7 +274,10 @@ impl<K: Hash + Eq> Lap<K> {
         if let Some(slot) = self.names.get_index_of(source) {
             return Ok(slot as u32);
         }
-        let slot = u32::try_from(self.names.len()).map_err(|_| LapError::TooManySources)?;
+        if self.names.len() as u64 >= self.most {
+            return Err(LapError::TooManySources);
+        }
+        let slot = self.names.len() as u32;
         self.names.insert(source.to_owned());
         self.sources.push(Source::default());
         self.places.push(ABSENT);
@@ -383,5 +423,57 @@ fn compare(mean: f64, others: Moments, config: &LapConfig) -> Side {
         Ties::Package if mean >= threshold => Side::Above,
         Ties::Paper if mean > threshold => Side::Above,
         _ => Side::Below,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    #[test]
+    fn every_node_above_the_most_sources_has_a_number_of_32_bits() {
+        // Leaves and the nodes above them: 1 to 2·S − 1, for S a power of two.
+        assert!(MOST_SOURCES.is_power_of_two());
+        assert_eq!(2 * MOST_SOURCES - 1, u64::from(u32::MAX));
+        assert!(LapError::TooManySources.to_string().contains("2,147,483,648"));
+    }
+
+    /// Everything that can be seen from outside.
+    fn seen(lap: &Lap<u32>) -> (Vec<u32>, Vec<u32>, u64) {
+        let present = lap.present().map(|present| *present.source).collect();
+        (lap.names.iter().copied().collect(), present, lap.step)
+    }
+
+    #[test]
+    fn a_batch_with_too_many_sources_leaves_nothing_behind() {
+        let mut lap = Lap::<u32>::new(LapConfig::default()).unwrap();
+        lap.most = 3;
+        lap.weigh(&[0.5, 0.7], &[1, 2]).unwrap();
+        let before = seen(&lap);
+        assert_eq!(lap.weigh(&[0.1; 3], &[2, 3, 4]), Err(LapError::TooManySources));
+        assert_eq!(seen(&lap), before);
+        let mut sums = BatchSums::new();
+        [3, 1, 4].iter().for_each(|source| sums.add(source, 0.2));
+        assert_eq!(lap.update(&sums), Err(LapError::TooManySources));
+        assert_eq!(seen(&lap), before);
+        // There is room for one more, which the refused batches have not taken.
+        assert_eq!(lap.weigh(&[0.1, 0.2], &[3, 1]).unwrap(), [1.0, 1.0]);
+        assert_eq!(lap.scale(&[0.3], &4), Err(LapError::TooManySources));
+        assert_eq!(seen(&lap), (vec![1, 2, 3], vec![3, 1], 2));
+    }
+
+    #[test]
+    fn a_reference_is_what_a_source_would_be_compared_with_now() {
+        let config =
+            LapConfig { history_length: 1, depression_strength: 0.0, ..LapConfig::default() };
+        let mut lap = Lap::<u32>::new(config).unwrap();
+        lap.weigh(&[1.0, 2.0, 4.0], &[0, 1, 2]).unwrap();
+        assert_eq!(lap.status(&0).unwrap().reference, Some(Reference { mean: 3.0, std: 1.0 }));
+        // Source 0 is not in this batch, so nothing was compared with it; its reference has moved.
+        lap.weigh(&[6.0], &[2]).unwrap();
+        assert_eq!(lap.status(&0).unwrap().judged, 1);
+        assert_eq!(lap.status(&0).unwrap().reference, Some(Reference { mean: 4.0, std: 2.0 }));
     }
 }

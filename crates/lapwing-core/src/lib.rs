@@ -40,7 +40,8 @@
 //!   allocates nothing once every window is complete.
 //! * **Portable.** The state is a value ([`State`]) that can be saved, loaded and used as a prior,
 //!   and the step comes in two halves ([`BatchSums`], [`Lap::update`]) for training on many
-//!   machines.
+//!   machines, with the [`Message`] that workers send between the two and a door to whatever
+//!   carries it ([`Peers`]).
 
 #![no_std]
 
@@ -53,8 +54,10 @@ mod error;
 mod lap;
 mod leniency;
 mod mass;
+mod message;
 mod moments;
 mod noise_rate;
+mod peers;
 mod source;
 mod state;
 mod sums;
@@ -66,11 +69,13 @@ pub use config::{DISCRETE_AMOUNT, LapConfig, Ties};
 pub use error::LapError;
 pub use lap::Lap;
 pub use leniency::{false_alarm_rate, leniency_for_false_alarm};
+pub use message::{MESSAGE_VERSION, Message, MessageError, MessageProblem};
 pub use noise_rate::{
     Answer, Estimate, Labels, Likelihoods, NOISE_STATE_VERSION, NoiseModel, NoiseRate,
     NoiseRateConfig, NoiseSourceState, NoiseState, NoiseStatus, NoiseSums, Reading, Values,
     estimate, rate_interval,
 };
+pub use peers::{Alone, PeerError, Peers};
 pub use source::{Present, Reference, SourceStatus};
 pub use state::{STATE_VERSION, SourceState, State};
 pub use sums::{BatchSums, LARGEST_LOSS, SourceSum};

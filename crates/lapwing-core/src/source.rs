@@ -68,7 +68,8 @@ pub struct Present<'a, K> {
     pub weight: f64,
 }
 
-/// What a source was last compared with: the others with complete histories, weighted.
+/// What a source would be compared with now: the others with complete histories, weighted as of
+/// now. What it *was* compared with had the weights from before that step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference {
     /// The weighted mean of the others' losses.

@@ -8,6 +8,7 @@ use core::hash::Hash;
 use indexmap::IndexSet;
 use serde::{Deserialize, Serialize};
 
+use crate::lap::MOST_SOURCES;
 use crate::source::Source;
 use crate::window::Window;
 use crate::{LARGEST_LOSS, Lap, LapError};
@@ -139,7 +140,7 @@ impl<K: Hash + Eq> Lap<K> {
                 state.history_length
             ));
         }
-        if u32::try_from(state.sources.len()).is_err() {
+        if state.sources.len() as u64 > MOST_SOURCES {
             return Err(LapError::TooManySources);
         }
         let (mut names, mut sources) = (IndexSet::default(), Vec::new());

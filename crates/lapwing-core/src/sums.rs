@@ -60,6 +60,11 @@ impl SourceSum {
         (self.finite > 0 && mean.is_finite()).then(|| mean.clamp(-LARGEST_LOSS, LARGEST_LOSS))
     }
 
+    /// The sum of the finite losses.
+    pub(crate) fn total(&self) -> f64 {
+        self.high + self.low
+    }
+
     /// How many finite losses there are.
     pub fn finite(&self) -> u64 {
         self.finite

@@ -1,15 +1,14 @@
 //! The rule as a Python object.
 
 use lapwing_core::{
-    BatchSums, DISCRETE_AMOUNT, Lap, LapConfig, LapError, SourceState, SourceSum, State, Ties,
-    Weighting,
+    BatchSums, DISCRETE_AMOUNT, Lap, LapConfig, LapError, Message, MessageError, MessageProblem,
+    SourceState, State, Ties, Weighting,
 };
 use lapwing_judge::SourceRow;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
-use serde::{Deserialize, Serialize};
+use pyo3::types::{PyBytes, PyBytesMethods, PyTuple};
 
 use crate::batch::{Losses, Sources};
 use crate::name::Names;
@@ -33,13 +32,6 @@ struct Started {
     finite: Vec<bool>,
 }
 
-/// What one worker tells the others.
-#[derive(Serialize, Deserialize)]
-struct Part {
-    step: u64,
-    sums: Vec<(String, SourceSum)>,
-}
-
 #[derive(Debug, thiserror::Error)]
 enum RuleError {
     #[error(transparent)]
@@ -48,15 +40,10 @@ enum RuleError {
     Choice { what: &'static str, found: String, expected: &'static str },
     #[error("finish() without a start()")]
     NotStarted,
-    #[error(
-        "worker {worker} is at step {found}, but this one is at step {step}: every worker must \
-         call the rule once per step and start from the same state"
-    )]
-    OutOfStep { worker: usize, found: u64, step: u64 },
-    #[error("the sums of worker {worker} cannot be read: {error}")]
-    Unreadable { worker: usize, error: postcard::Error },
-    #[error("the sums cannot be written: {0}")]
-    Unwritable(postcard::Error),
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    #[error("this worker {0}")]
+    Unwritable(MessageProblem),
     #[error("the saved state cannot be used: {0}")]
     State(#[from] serde_json::Error),
 }
@@ -65,7 +52,10 @@ impl From<RuleError> for PyErr {
     fn from(error: RuleError) -> Self {
         let message = error.to_string();
         match error {
-            RuleError::NotStarted | RuleError::OutOfStep { .. } => PyRuntimeError::new_err(message),
+            RuleError::NotStarted
+            | RuleError::Message(MessageError {
+                problem: MessageProblem::OutOfStep { .. }, ..
+            }) => PyRuntimeError::new_err(message),
             _ => PyValueError::new_err(message),
         }
     }
@@ -149,9 +139,11 @@ impl Rule {
         }
         let finite = losses_of_batch.iter().map(|loss| loss.is_finite()).collect();
         self.started = Some(Started { codes, finite });
-        let sums = sums.iter().map(|(&code, &sum)| (self.names.name(code), sum)).collect();
-        let part = Part { step: self.lap.step(), sums };
-        let part = postcard::to_allocvec(&part).map_err(RuleError::Unwritable)?;
+        // By name, as numbers of names differ from worker to worker.
+        let mut named = BatchSums::<String>::new();
+        sums.iter().for_each(|(&code, sum)| named.add_sum(&self.names.name(code), sum));
+        let part = Message { step: self.lap.step(), sums: named };
+        let part = part.encode().map_err(RuleError::Unwritable)?;
         Ok(PyBytes::new(losses.py(), &part))
     }
 
@@ -163,17 +155,11 @@ impl Rule {
         parts: Vec<Bound<'py, PyBytes>>,
     ) -> PyResult<(Bound<'py, PyArray1<f64>>, bool)> {
         let Started { codes, finite } = self.started.take().ok_or(RuleError::NotStarted)?;
+        let parts: Vec<&[u8]> = parts.iter().map(PyBytesMethods::as_bytes).collect();
+        let named = Message::<String>::merge(&parts, self.lap.step()).map_err(RuleError::from)?;
         let mut merged = BatchSums::<i64>::new();
-        for (worker, part) in parts.iter().enumerate() {
-            let part: Part = postcard::from_bytes(part.as_bytes())
-                .map_err(|error| RuleError::Unreadable { worker, error })?;
-            let (found, step) = (part.step, self.lap.step());
-            if found != step {
-                return Err(RuleError::OutOfStep { worker, found, step }.into());
-            }
-            for (name, sum) in &part.sums {
-                merged.add_sum(&self.names.code(name), sum);
-            }
+        for (name, sum) in named.iter() {
+            merged.add_sum(&self.names.code(name), sum);
         }
         self.lap.update(&merged).map_err(RuleError::from)?;
         let weight =
