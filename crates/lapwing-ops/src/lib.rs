@@ -21,8 +21,7 @@ mod step;
 
 pub use conv::{Window1d, Window2d, conv1d, conv2d};
 pub use elementwise::{relu, scale, softmax, squash};
-#[doc(hidden)]
-pub use kernels::level::Level;
+pub use kernels::level::{Level, LevelError};
 pub use linear::linear;
 pub use loss::cross_entropy;
 pub use norm::{batch_norm, batch_norm_with};

@@ -16,39 +16,93 @@ pub enum Level {
     Avx512 = 4,
 }
 
-/// A [`Level`] asked for by a test, or 0.
+/// A [`Level`] that was asked for, or 0.
 static FORCED: AtomicU8 = AtomicU8::new(0);
 
-impl Level {
-    /// The levels of this machine, the best one first.
-    pub fn available() -> Vec<Self> {
-        let mut levels = Vec::new();
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") {
-                levels.push(Self::Avx512);
+/// A level that is not to be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LevelError {
+    /// Not the name of a level.
+    Name(String),
+    /// The machine has no such instructions.
+    Missing(Level),
+}
+
+impl std::fmt::Display for LevelError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names =
+            |levels: &[Level]| levels.iter().map(|l| l.name()).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::Name(name) => {
+                write!(f, "no kernels are called {name:?}: expected one of {}", names(&Level::ALL))
             }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                levels.push(Self::Avx2);
-            }
+            Self::Missing(level) => write!(
+                f,
+                "this machine has no {} instructions: it has {}",
+                level.name(),
+                names(&Level::available())
+            ),
         }
-        #[cfg(target_arch = "aarch64")]
-        levels.push(Self::Neon);
-        levels.push(Self::Portable);
-        levels
+    }
+}
+
+impl std::error::Error for LevelError {}
+
+impl std::str::FromStr for Level {
+    type Err = LevelError;
+
+    fn from_str(name: &str) -> Result<Self, LevelError> {
+        let found = Self::ALL.into_iter().find(|level| level.name() == name);
+        found.ok_or_else(|| LevelError::Name(name.to_owned()))
+    }
+}
+
+impl Level {
+    /// All of them, on whatever machine, the best one first.
+    pub const ALL: [Self; 4] = [Self::Avx512, Self::Avx2, Self::Neon, Self::Portable];
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Neon => "neon",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
     }
 
-    /// Makes kernels use `level` from now on (`None`: the best one), in the whole process.
-    ///
-    /// # Panics
-    /// When the machine does not have it.
-    pub fn force(level: Option<Self>) {
-        assert!(level.is_none_or(|level| Self::available().contains(&level)));
+    /// Whether the machine has every instruction that kernels of this level are compiled with.
+    fn is_here(self) -> bool {
+        match self {
+            Self::Portable => true,
+            Self::Neon => cfg!(target_arch = "aarch64"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
+            // There are machines, most of them emulated, that have the wider instructions and not the narrower ones.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f") && Self::Avx2.is_here(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 | Self::Avx512 => false,
+        }
+    }
+
+    /// The levels of this machine, the best one first.
+    pub fn available() -> Vec<Self> {
+        Self::ALL.into_iter().filter(|level| level.is_here()).collect()
+    }
+
+    /// Makes kernels use `level` from now on (`None`: the best one), in the whole process. Results differ between levels
+    /// in the last bits.
+    pub fn force(level: Option<Self>) -> Result<(), LevelError> {
+        if let Some(level) = level.filter(|level| !level.is_here()) {
+            return Err(LevelError::Missing(level));
+        }
         FORCED.store(level.map_or(0, |level| level as u8), Ordering::Relaxed);
+        Ok(())
     }
 
     /// The level to use: never one that the machine does not have.
-    pub(crate) fn current() -> Self {
+    pub fn current() -> Self {
         match FORCED.load(Ordering::Relaxed) {
             1 => return Self::Portable,
             2 => return Self::Neon,
@@ -56,16 +110,7 @@ impl Level {
             4 => return Self::Avx512,
             _ => {}
         }
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f") {
-                return Self::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                return Self::Avx2;
-            }
-        }
-        if cfg!(target_arch = "aarch64") { Self::Neon } else { Self::Portable }
+        Self::ALL.into_iter().find(|level| level.is_here()).unwrap_or(Self::Portable)
     }
 
     /// How many f32 a register has.

@@ -29,7 +29,7 @@ impl Case<'_> {
         let slopes = self.slopes(&inputs, expected.len());
 
         for level in Level::available() {
-            Level::force(Some(level));
+            Level::force(Some(level)).unwrap();
             let (y, gradients) = self.run();
             assert_eq!(y.len(), expected.len());
             for (i, (found, expected)) in y.iter().zip(&expected).enumerate() {
@@ -40,7 +40,7 @@ impl Case<'_> {
                 near(found, *expected, &format!("slope {at} of input {input} at {level:?}"));
             }
         }
-        Level::force(None);
+        Level::force(None).unwrap();
 
         let (y, gradients) = self.run();
         use_stock(true);
@@ -62,10 +62,10 @@ impl Case<'_> {
     pub fn judge_threads(&self) {
         let _guard = alone();
         for level in Level::available() {
-            Level::force(Some(level));
+            Level::force(Some(level)).unwrap();
             self.threads(&self.run());
         }
-        Level::force(None);
+        Level::force(None).unwrap();
     }
 
     fn threads(&self, expected: &Found) {

@@ -28,10 +28,10 @@ fn judge(ours: &(dyn Fn() -> Vec<f32> + Sync), reference: &dyn Fn(f64, [f64; 3])
         }
     };
     for level in Level::available() {
-        Level::force(Some(level));
+        Level::force(Some(level)).unwrap();
         close(ours(), &format!("{level:?}"));
     }
-    Level::force(None);
+    Level::force(None).unwrap();
     use_stock(true);
     close(ours(), "Burn");
     use_stock(false);
