@@ -34,7 +34,8 @@ fn valid() -> &'static Valid {
         let job = Job::new(&prepared.dataset, &prepared.split, &settings).expect("a job");
         let fit = job.run(None, &mut ()).expect("a training").expect("an end");
         let results = Results::new(&prepared, &job, &fit, None).expect("results");
-        let run = RunDirectory::create(&directory.path().join("run"), false).expect("a directory");
+        let run = RunDirectory::create(&directory.path().join("run"), false, &job.settings)
+            .expect("a directory");
         run.write(&job, &fit, &results).expect("files");
         let read = |name: &str| std::fs::read(run.path().join(name)).expect("a file");
         Valid { description: read("model.json"), weights: read("model.safetensors") }

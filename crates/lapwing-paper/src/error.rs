@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use lapwing_noise::NoiseError;
+use lapwing_store::StoreError;
 use lapwing_train::TrainError;
 use thiserror::Error;
 
@@ -58,6 +59,9 @@ pub enum PaperError {
         /// Why.
         error: io::Error,
     },
+    /// A record or a result that cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A recipe that cannot be read.
     #[error("recipe {id}: {problem}")]
     Recipe {

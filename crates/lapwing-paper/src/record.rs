@@ -132,7 +132,7 @@ impl Records {
         }
         let mut text = serde_json::to_vec(record).map_err(|error| failed(error.into()))?;
         text.push(b'\n');
-        lapwing_train::replace_file(&path, &[&text]).map_err(failed)
+        Ok(lapwing_store::replace(&path, &[&text])?)
     }
 
     /// The record of a cell, if it was run with these settings.
@@ -217,13 +217,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, PaperError> {
 }
 
 fn read(path: &Path) -> Result<Record, PaperError> {
-    let failed = |error| PaperError::File { path: path.to_owned(), error };
     let refuse = |problem: String| PaperError::Record { path: path.to_owned(), problem };
-    let length = std::fs::metadata(path).map_err(failed)?.len();
-    if length > LONGEST {
-        return Err(refuse(format!("{length} bytes")));
-    }
-    let bytes = std::fs::read(path).map_err(failed)?;
+    let bytes = lapwing_store::read(path, LONGEST)?;
     let record: Record =
         serde_json::from_slice(&bytes).map_err(|error| refuse(error.to_string()))?;
     if record.format != FORMAT {

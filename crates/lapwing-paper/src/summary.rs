@@ -292,7 +292,7 @@ fn write(out: &Path, name: &str, content: &[u8]) -> Result<PathBuf, PaperError> 
     let path = out.join(name);
     let failed = |error| PaperError::File { path: path.clone(), error };
     std::fs::create_dir_all(out).map_err(failed)?;
-    lapwing_train::replace_file(&path, &[content]).map_err(failed)?;
+    lapwing_store::replace(&path, &[content])?;
     Ok(path)
 }
 

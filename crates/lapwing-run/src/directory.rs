@@ -1,8 +1,9 @@
 //! The directory of a run.
 //!
 //! ```text
+//! run.json             what it was started on, and the digests of its results
 //! config.toml          settings, defaults included
-//! checkpoint/          for going on after a crash
+//! checkpoint/          for going on after a crash, until it is finished
 //! model.safetensors    parameters
 //! model.json           network, preprocessing, classes
 //! metrics.csv          epoch, split, metric, value
@@ -13,7 +14,9 @@
 //! ```
 //!
 //! Every file is whole or not there: it is written under another name and renamed. Nothing holds a time, so equal runs
-//! give equal bytes.
+//! give equal bytes. A run that takes the place of another is built beside it and changes places when it is finished.
+//! One process at a time trains in a directory. Files of other names are never touched. `docs/formats.md` says what is
+//! in each file, and what is promised.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,8 +24,10 @@ use std::time::Duration;
 
 use lapwing_judge::SourceRow;
 use lapwing_report::Report;
-use lapwing_train::{CheckpointDir, replace_file};
+use lapwing_store::{DirectoryLock, StoreError, Successor, is_ours, replace, sweep};
+use lapwing_train::CheckpointDir;
 
+use crate::manifest::{Input, Manifest, RUN, kernels};
 use crate::results::MetricLine;
 use crate::{
     Checkpoints, Fit, Job, Results, RunError, Settings, model_file, sources_file, trajectory_file,
@@ -35,10 +40,9 @@ const SOURCES: &str = "sources.csv";
 const TRAJECTORY: &str = "trajectory.parquet";
 const REPORT_DATA: &str = "report.json";
 const REPORT: &str = "report.html";
-/// How names of files begin that are not yet complete.
-const TEMPORARY: &str = ".lapwing-";
-/// What a run leaves; nothing else in a directory is ever touched.
-const RESULTS: [&str; 7] = [
+/// What a run leaves; nothing else in a directory is ever touched. The manifest comes last: as long as it is the old
+/// one, the new results are not taken for what they are not.
+const FILES: [&str; 9] = [
     model_file::DESCRIPTION,
     model_file::WEIGHTS,
     METRICS,
@@ -46,59 +50,159 @@ const RESULTS: [&str; 7] = [
     TRAJECTORY,
     REPORT_DATA,
     REPORT,
+    CONFIG,
+    RUN,
 ];
-/// Largest report read back.
-const LARGEST_REPORT: u64 = 1 << 29;
+/// Largest report read back, and largest table of sources: ten million sources.
+const LARGEST: u64 = 1 << 30;
 
 /// The directory of a run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
+    /// Where the run is built: the same, or beside the one it replaces.
+    work: PathBuf,
     /// Whether it was made here, and may go again if nothing comes of the run.
     made: bool,
+    /// Whether it takes the place of another run when it is finished.
+    replaces: bool,
+    /// Held while the run is built.
+    _lock: Option<DirectoryLock>,
+}
+
+/// What is in a directory, as far as a new run is concerned.
+#[derive(Debug, PartialEq)]
+enum Content {
+    Nothing,
+    Run,
+    Other,
+}
+
+impl Content {
+    fn of(path: &Path) -> Result<Self, RunError> {
+        let entries = match std::fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::Nothing),
+            entries => entries.map_err(failed(path))?,
+        };
+        if Successor::of(path).is_complete() || Manifest::is_in(path) {
+            return Ok(Self::Run);
+        }
+        // A process that was killed while it wrote its first file leaves that under another name.
+        let mut others = entries.filter(|e| e.as_ref().is_ok_and(|e| !is_ours(&e.file_name())));
+        Ok(if others.next().is_some() { Self::Other } else { Self::Nothing })
+    }
 }
 
 impl RunDirectory {
-    /// Fails where [`create`](Self::create) would, without touching anything.
-    pub fn check(path: &Path, force: bool) -> Result<(), RunError> {
-        let file = |source| RunError::File { path: path.to_owned(), source };
-        match std::fs::read_dir(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(file(error)),
-            Ok(mut entries) if !force => {
-                // A process that was killed while it wrote its first file leaves that under another name.
-                let counts =
-                    |name: std::ffi::OsString| !name.to_string_lossy().starts_with(TEMPORARY);
-                match entries.any(|entry| entry.is_ok_and(|entry| counts(entry.file_name()))) {
-                    true => Err(RunError::NotEmpty(path.to_owned())),
-                    false => Ok(()),
-                }
+    /// Fails where [`create`](Self::create) would, without touching anything. `inputs` are files that the run reads.
+    pub fn check(path: &Path, force: bool, inputs: &[&Path]) -> Result<(), RunError> {
+        match Content::of(path)? {
+            Content::Nothing => return Ok(()),
+            Content::Run if !force => return Err(RunError::Exists(path.to_owned())),
+            Content::Other if !force => return Err(RunError::NotEmpty(path.to_owned())),
+            Content::Other => return Err(RunError::NotOurs(path.to_owned())),
+            Content::Run => {}
+        }
+        let whole = |path: &Path| std::fs::canonicalize(path).ok();
+        let own = || FILES.map(|name| path.join(name)).into_iter().chain(checkpoints(path).files());
+        for input in inputs {
+            let found = whole(input);
+            if found.is_some() && own().any(|own| whole(&own) == found) {
+                return Err(RunError::InputInRun {
+                    input: (*input).to_owned(),
+                    run: path.to_owned(),
+                });
             }
-            Ok(_) => Ok(()),
+        }
+        Ok(())
+    }
+
+    /// Starts a new run: [`reserve`](Self::reserve), then [`start`](Self::start).
+    pub fn create(path: &Path, force: bool, settings: &Settings) -> Result<Self, RunError> {
+        let inputs: Vec<&Path> = settings.data.iter().chain(&settings.test).map(|p| &**p).collect();
+        let mut directory = Self::reserve(path, force, &inputs)?;
+        match directory.start(settings) {
+            Ok(()) => Ok(directory),
+            Err(error) => {
+                directory.abandon();
+                Err(error)
+            }
         }
     }
 
-    /// Makes a directory for a new run. One that is not empty is refused unless `force` is given; then the files of an
-    /// earlier run go, and nothing else.
-    pub fn create(path: &Path, force: bool) -> Result<Self, RunError> {
-        Self::check(path, force)?;
+    /// Takes a directory for a new run: nobody else may train in it, and files may be put into [`work`](Self::work). One
+    /// that is not empty is refused unless it holds a run and `force` is given; that run stays until the new one is
+    /// finished.
+    pub fn reserve(path: &Path, force: bool, inputs: &[&Path]) -> Result<Self, RunError> {
+        Self::check(path, force, inputs)?;
         let made = !path.exists();
-        let directory = Self { path: path.to_owned(), made };
-        std::fs::create_dir_all(path).map_err(|source| directory.failed("", source))?;
-        directory.remove_run()?;
-        Ok(directory)
+        std::fs::create_dir_all(path).map_err(failed(path))?;
+        let lock = lock(path)?;
+        // Again: somebody may have been faster.
+        Self::check(path, force, inputs)?;
+        let successor = Successor::of(path);
+        successor.settle(&FILES)?;
+        sweep(path, Duration::ZERO);
+        successor.begin()?;
+        let replaces = Content::of(path)? == Content::Run;
+        let (path, work) = (path.to_owned(), successor.path());
+        Ok(Self { path, work, made, replaces, _lock: Some(lock) })
     }
 
-    /// An existing run.
+    /// Writes down what the run is started on. From here on it can be resumed.
+    pub fn start(&mut self, settings: &Settings) -> Result<(), RunError> {
+        let manifest = Manifest::new(settings)?.encode()?;
+        let settled = |path: &PathBuf| match path.strip_prefix(&self.work) {
+            Ok(name) => self.path.join(name),
+            Err(_) => path.clone(),
+        };
+        let (data, test) =
+            (settings.data.as_ref().map(settled), settings.test.as_ref().map(settled));
+        let config = absolute(&Settings { data, test, ..settings.clone() })?.to_toml()?;
+        replace(&self.work.join(CONFIG), &[config.as_bytes()])?;
+        replace(&self.work.join(RUN), &[&manifest])?;
+        if !self.replaces {
+            Successor::of(&self.path).complete(&[CONFIG, RUN])?;
+            self.work.clone_from(&self.path);
+        }
+        Ok(())
+    }
+
+    /// A run to be read.
     pub fn open(path: &Path) -> Result<Self, RunError> {
         match std::fs::metadata(path) {
-            Ok(metadata) if metadata.is_dir() => Ok(Self { path: path.to_owned(), made: false }),
-            Ok(_) => Err(RunError::Damaged {
-                path: path.to_owned(),
-                reason: "expected the directory of a run, found a file".to_owned(),
-            }),
-            Err(source) => Err(RunError::File { path: path.to_owned(), source }),
+            Ok(metadata) if metadata.is_dir() => settle(path)?,
+            Ok(_) => {
+                return Err(RunError::Damaged {
+                    path: path.to_owned(),
+                    reason: "expected the directory of a run, found a file".to_owned(),
+                });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(RunError::NoRun(path.to_owned()));
+            }
+            Err(error) => return Err(failed(path)(error)),
         }
+        let path = path.to_owned();
+        Ok(Self { work: path.clone(), path, made: false, replaces: false, _lock: None })
+    }
+
+    /// A run to go on with: one that was to take the place of another, if there is one, else the one that is there.
+    /// `None` where there is nothing at all.
+    pub fn resume(path: &Path) -> Result<Option<Self>, RunError> {
+        let successor = Successor::of(path);
+        match Content::of(path)? {
+            Content::Nothing => return Ok(None),
+            Content::Other => return Err(RunError::NoRun(path.to_owned())),
+            Content::Run => {}
+        }
+        let lock = lock(path)?;
+        successor.settle(&FILES)?;
+        // One without a manifest was killed before there was anything to go on with.
+        let begun = successor.is_begun() && Manifest::read(&successor.path())?.is_some();
+        let work = if begun { successor.path() } else { path.to_owned() };
+        let (path, lock) = (path.to_owned(), Some(lock));
+        Ok(Some(Self { path, work, made: false, replaces: begun, _lock: lock }))
     }
 
     /// Where it is.
@@ -106,30 +210,66 @@ impl RunDirectory {
         &self.path
     }
 
+    /// Where its files are written until it is finished.
+    pub fn work(&self) -> &Path {
+        &self.work
+    }
+
     /// Where the report is.
     pub fn report_path(&self) -> PathBuf {
         self.path.join(REPORT)
     }
 
-    /// The settings it was started with, if it was started.
-    pub fn settings(&self) -> Result<Option<Settings>, RunError> {
-        let path = self.path.join(CONFIG);
-        match path.try_exists() {
-            Ok(true) => Settings::read(&path).map(Some),
-            Ok(false) => Ok(None),
-            Err(source) => Err(self.failed(CONFIG, source)),
+    /// Whether it takes the place of another run when it is finished.
+    pub fn replaces(&self) -> bool {
+        self.replaces
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_finished(&self) -> Result<bool, RunError> {
+        Ok(self.manifest()?.is_finished())
+    }
+
+    /// The settings it was started with.
+    pub fn settings(&self) -> Result<Settings, RunError> {
+        Settings::read(&self.work.join(CONFIG))
+    }
+
+    /// Refuses settings that are not those of the run.
+    pub fn check_settings(&self, now: &Settings) -> Result<(), RunError> {
+        match absolute(now)?.difference(&self.settings()?) {
+            None => Ok(()),
+            Some((key, now, before)) => {
+                Err(RunError::OtherSettings { path: self.path.clone(), key, before, now })
+            }
         }
     }
 
-    /// Writes the settings down, before the first step.
-    pub fn write_settings(&self, settings: &Settings) -> Result<(), RunError> {
-        self.write_file(CONFIG, settings.to_toml()?.as_bytes())
+    /// Refuses settings, data or kernels with which the run would not go on as it began.
+    pub fn check_unchanged(&self, now: &Settings) -> Result<(), RunError> {
+        self.check_settings(now)?;
+        let manifest = self.manifest()?;
+        for (input, before) in
+            [(&now.data, Some(&manifest.data)), (&now.test, manifest.test.as_ref())]
+        {
+            if let Some(input) = input
+                && Some(&Input::of(input)?) != before
+            {
+                return Err(RunError::OtherData { path: input.clone() });
+            }
+        }
+        match kernels(now) {
+            kernels if kernels == manifest.kernels => Ok(()),
+            now => {
+                let path = self.path.clone();
+                Err(RunError::OtherKernels { path, before: manifest.kernels, now })
+            }
+        }
     }
 
     /// Where checkpoints go.
     pub fn checkpoints(&self, interval: Duration, resume: bool) -> Checkpoints {
-        let directory = CheckpointDir::new(self.path.join(CHECKPOINT));
-        Checkpoints { directory, interval, resume }
+        Checkpoints { directory: checkpoints(&self.work), interval, resume }
     }
 
     /// Writes everything a finished run leaves.
@@ -143,18 +283,39 @@ impl RunDirectory {
             .map_err(|error| damaged(TRAJECTORY, error.to_string()))?;
         let data = serde_json::to_vec(&results.report)
             .map_err(|error| damaged(REPORT_DATA, error.to_string()))?;
-        self.write_file(METRICS, metrics_csv(&results.metrics).as_bytes())?;
-        self.write_file(TRAJECTORY, &trajectory)?;
-        self.write_file(SOURCES, &sources)?;
-        self.write_file(REPORT_DATA, &data)?;
-        self.write_file(REPORT, page.as_bytes())?;
-        model_file::write(&self.path, &fit.model, &job.input)?;
-        self.sweep();
+        let metrics = metrics_csv(&results.metrics);
+        let written: [(&str, &[u8]); 4] = [
+            (METRICS, metrics.as_bytes()),
+            (TRAJECTORY, &trajectory),
+            (SOURCES, &sources),
+            (REPORT_DATA, &data),
+        ];
+        for (name, bytes) in written {
+            replace(&self.work.join(name), &[bytes])?;
+        }
+        replace(&self.work.join(REPORT), &[page.as_bytes()])?;
+        let description = model_file::write(&self.work, &fit.model, &job.input)?;
+        let results = written.into_iter().chain([(model_file::DESCRIPTION, &description[..])]);
+        let manifest = self.manifest()?.finished(results);
+        replace(&self.work.join(RUN), &[&manifest.encode()?])?;
+        if self.replaces {
+            Successor::of(&self.path).complete(&FILES)?;
+        }
+        self.tidy();
         Ok(())
+    }
+
+    /// Removes what a finished run has no use for, and what killed ones left.
+    pub fn tidy(&self) {
+        // What cannot be removed does no harm.
+        let _ = checkpoints(&self.path).clear();
+        sweep(&self.path, Duration::ZERO);
     }
 
     /// The sources of a finished run with their verdicts and findings, worst first.
     pub fn sources(&self) -> Result<Vec<SourceRow>, RunError> {
+        // Findings stand in the report; whoever changed the table of verdicts shall hear of it all the same.
+        self.result(SOURCES)?;
         let mut sources = self.report()?.sources;
         sources.sort_by(SourceRow::worst_first);
         Ok(sources)
@@ -162,87 +323,104 @@ impl RunDirectory {
 
     /// Writes the report again, and says where.
     pub fn rewrite_report(&self) -> Result<PathBuf, RunError> {
+        let _lock = lock(&self.path)?;
         let page = lapwing_report::render(&self.report()?)?;
-        self.write_file(REPORT, page.as_bytes())?;
+        replace(&self.report_path(), &[page.as_bytes()])?;
+        sweep(&self.path, Duration::ZERO);
         Ok(self.report_path())
     }
 
     /// What the report of a finished run shows.
     pub fn report(&self) -> Result<Report, RunError> {
-        let path = self.need(REPORT_DATA)?;
-        let file = |source| RunError::File { path: path.clone(), source };
-        if std::fs::metadata(&path).map_err(file)?.len() > LARGEST_REPORT {
-            return Err(RunError::TooLarge { path, limit: LARGEST_REPORT });
-        }
-        let text = std::fs::read(&path).map_err(file)?;
-        let mut data: serde_json::Value = serde_json::from_slice(&text)
-            .map_err(|error| RunError::Damaged { path: path.clone(), reason: error.to_string() })?;
+        let path = self.path.join(REPORT_DATA);
+        let damaged = |error: serde_json::Error| RunError::Damaged {
+            path: path.clone(),
+            reason: error.to_string(),
+        };
+        let mut data: serde_json::Value =
+            serde_json::from_slice(&self.result(REPORT_DATA)?).map_err(damaged)?;
         // JSON has no infinity, which leniency may be; the settings have.
-        let leniency = self.settings()?.map(|settings| settings.rule().leniency);
         if let Some(summary) = data.get_mut("summary").and_then(|value| value.as_object_mut()) {
             summary.remove("leniency");
         }
-        let mut report: Report = serde_json::from_value(data)
-            .map_err(|error| RunError::Damaged { path: path.clone(), reason: error.to_string() })?;
-        report.summary.leniency = leniency.unwrap_or(f64::NAN);
+        let mut report: Report = serde_json::from_value(data).map_err(damaged)?;
+        report.summary.leniency = self.settings()?.rule().leniency;
         Ok(report)
     }
 
     /// Takes back what was written before the first result, where nothing comes of a new run.
-    pub fn abandon(&self) {
-        let _ = self.remove_run();
-        if self.made {
+    pub fn abandon(self) {
+        let _ = Successor::of(&self.path).abandon();
+        if self.replaces {
+            return;
+        }
+        for name in [CONFIG, RUN] {
+            let _ = std::fs::remove_file(self.path.join(name));
+        }
+        self.tidy();
+        let Self { path, made, _lock: lock, .. } = self;
+        drop(lock);
+        if made {
             // Fails where somebody else has put something there, and that is right.
-            let _ = std::fs::remove_dir(&self.path);
+            let _ = std::fs::remove_dir(path);
         }
     }
 
-    fn need(&self, name: &'static str) -> Result<PathBuf, RunError> {
-        let path = self.path.join(name);
-        if path.is_file() {
-            return Ok(path);
-        }
-        Err(RunError::NotARun { path: self.path.clone(), missing: name })
+    fn manifest(&self) -> Result<Manifest, RunError> {
+        Manifest::read(&self.work)?
+            .ok_or_else(|| RunError::NotARun { path: self.path.clone(), missing: RUN })
     }
 
-    fn remove_run(&self) -> Result<(), RunError> {
-        for name in RESULTS.into_iter().chain([CONFIG]) {
-            match std::fs::remove_file(self.path.join(name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(self.failed(name, error));
-                }
-                _ => {}
-            }
+    /// The bytes of a result, if they are what the run wrote.
+    fn result(&self, name: &'static str) -> Result<Vec<u8>, RunError> {
+        let manifest = self.manifest()?;
+        let (path, missing) =
+            (self.path.join(name), || RunError::NotARun { path: self.path.clone(), missing: name });
+        if !manifest.is_finished() {
+            return Err(missing());
         }
-        match std::fs::remove_dir_all(self.path.join(CHECKPOINT)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(self.failed(CHECKPOINT, error))
-            }
-            _ => {
-                self.sweep();
-                Ok(())
-            }
+        match lapwing_store::read(&path, LARGEST) {
+            Err(error) if error.is_missing() => Err(missing()),
+            Err(error) => Err(error.into()),
+            Ok(bytes) if !manifest.wrote(name, &bytes) => Err(RunError::Changed { path }),
+            Ok(bytes) => Ok(bytes),
         }
     }
+}
 
-    /// Removes files that a killed process left under their temporary names.
-    fn sweep(&self) {
-        for directory in [self.path.clone(), self.path.join(CHECKPOINT)] {
-            for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-                if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
-                    let _ = std::fs::remove_file(entry.path());
-                }
-            }
-        }
+/// Finishes the change of places of two runs, where it was cut off.
+pub(crate) fn settle(path: &Path) -> Result<(), RunError> {
+    let successor = Successor::of(path);
+    if successor.is_complete() {
+        let _lock = lock(path)?;
+        successor.settle(&FILES)?;
     }
+    Ok(())
+}
 
-    fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), RunError> {
-        replace_file(&self.path.join(name), &[bytes]).map_err(|source| self.failed(name, source))
-    }
+fn lock(path: &Path) -> Result<DirectoryLock, RunError> {
+    DirectoryLock::acquire(path).map_err(|error| match error {
+        StoreError::Busy { path } => RunError::InUse(path),
+        error => error.into(),
+    })
+}
 
-    fn failed(&self, name: &str, source: io::Error) -> RunError {
-        RunError::File { path: self.path.join(name), source }
-    }
+fn checkpoints(directory: &Path) -> CheckpointDir {
+    CheckpointDir::new(directory.join(CHECKPOINT))
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> RunError {
+    move |source| StoreError::File { path: path.to_owned(), source }.into()
+}
+
+/// The settings with paths that mean the same wherever the run is taken up again.
+fn absolute(settings: &Settings) -> Result<Settings, RunError> {
+    let absolute = |path: &Option<PathBuf>| match path {
+        None => Ok(None),
+        Some(path) => std::path::absolute(path).map(Some).map_err(failed(path)),
+    };
+    let (data, test) = (absolute(&settings.data)?, absolute(&settings.test)?);
+    Ok(Settings { data, test, ..settings.clone() })
 }
 
 fn metrics_csv(lines: &[MetricLine]) -> String {

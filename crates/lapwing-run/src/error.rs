@@ -1,12 +1,12 @@
 //! What can go wrong with a run.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::PathBuf;
 
 use lapwing_data::DataError;
 use lapwing_judge::{JudgeError, Ruling};
 use lapwing_report::{ReportError, reveal};
+use lapwing_store::StoreError;
 use lapwing_train::{DeviceError, ModelError, PlanError, TrainError};
 use thiserror::Error;
 
@@ -32,22 +32,9 @@ pub enum RunError {
     /// The report cannot be rendered.
     #[error(transparent)]
     Report(#[from] ReportError),
-    /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A file is larger than it can be.
-    #[error("{}: larger than {limit} bytes, which no file of a run is", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// The limit.
-        limit: u64,
-    },
+    /// A file could not be read or written, or is none.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A file of settings that cannot be read.
     #[error("{}: {source}", path.display())]
     Config {
@@ -125,6 +112,26 @@ pub enum RunError {
     /// A directory that is in use.
     #[error("{} exists and is not empty", .0.display())]
     NotEmpty(PathBuf),
+    /// A directory that holds a run already.
+    #[error("{} exists and is not empty: it holds a run", .0.display())]
+    Exists(PathBuf),
+    /// A directory that is in use, by somebody else's files.
+    #[error("{} exists, is not empty and holds no run: only runs are replaced", .0.display())]
+    NotOurs(PathBuf),
+    /// A table that would be replaced by a file of the run.
+    #[error("{} is a file of the run in {}, which would be replaced", input.display(), run.display())]
+    InputInRun {
+        /// The table.
+        input: PathBuf,
+        /// The run.
+        run: PathBuf,
+    },
+    /// Another process trains in the directory.
+    #[error("{}: another training uses this directory", .0.display())]
+    InUse(PathBuf),
+    /// No directory, or one that holds no run.
+    #[error("{}: there is no such run", .0.display())]
+    NoRun(PathBuf),
     /// Not a directory of a finished run.
     #[error("{} holds no finished run: {missing} is not there", path.display())]
     NotARun {
@@ -144,6 +151,28 @@ pub enum RunError {
         before: String,
         /// Its value now.
         now: String,
+    },
+    /// A run cannot be resumed on other data.
+    #[error("{}: other data than the run was started with: a run is resumed with the same", path.display())]
+    OtherData {
+        /// The table.
+        path: PathBuf,
+    },
+    /// A run cannot be resumed with kernels that round differently.
+    #[error("{} was started with the kernels {before}, now they are {now}: the result would not be the same to the last bit", path.display())]
+    OtherKernels {
+        /// The run.
+        path: PathBuf,
+        /// Those of the run.
+        before: String,
+        /// Those of now.
+        now: String,
+    },
+    /// A result that somebody changed after the run.
+    #[error("{} is not what the run wrote: it was changed or cut short since", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
     },
     /// A file of a run that does not hold what it should.
     #[error("{}: {reason}", path.display())]

@@ -330,7 +330,7 @@ impl Observer for Witness<'_> {
     }
 
     fn load(&mut self, saved: &[u8]) -> Result<(), String> {
-        self.recorder.load(saved)
+        self.recorder.load(saved, self.lowered.len())
     }
 }
 

@@ -43,6 +43,7 @@ mod directory;
 mod error;
 mod fit;
 mod judgement;
+mod manifest;
 mod metrics;
 mod model_file;
 mod paired;

@@ -7,10 +7,12 @@ use std::path::Path;
 
 use lapwing_data::{Input, NewData, NewDataOptions, Schema, Unseen};
 use lapwing_sample::{TargetSpec, Targets};
-use lapwing_train::{DeviceName, Model, ModelSpec, Predictions, replace_file};
+use lapwing_store::replace;
+use lapwing_train::{DeviceName, Model, ModelSpec, Predictions};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::directory::settle;
 use crate::{Metrics, RunError};
 
 /// The second names its input; in the first it was always a table.
@@ -72,8 +74,8 @@ pub struct Evaluation {
     pub unseen: Vec<Unseen>,
 }
 
-/// Writes both files, the description last: it names the digest of the other.
-pub(crate) fn write(directory: &Path, model: &Model, input: &Input) -> Result<(), RunError> {
+/// Writes both files, the description last: it names the digest of the other. Gives the description back.
+pub(crate) fn write(directory: &Path, model: &Model, input: &Input) -> Result<Vec<u8>, RunError> {
     let network = model.save(&directory.join(WEIGHTS))?;
     let path = directory.join(DESCRIPTION);
     let kind = input.kind().name();
@@ -81,25 +83,21 @@ pub(crate) fn write(directory: &Path, model: &Model, input: &Input) -> Result<()
     let mut text = serde_json::to_vec_pretty(&written)
         .map_err(|error| RunError::Damaged { path: path.clone(), reason: error.to_string() })?;
     text.push(b'\n');
-    replace_file(&path, &[&text]).map_err(|source| RunError::File { path, source })
+    replace(&path, &[&text])?;
+    Ok(text)
 }
 
 impl Predictor {
     /// Reads the model of a run.
     pub fn load(directory: &Path, device: DeviceName) -> Result<Self, RunError> {
         let path = directory.join(DESCRIPTION);
-        let size = match std::fs::metadata(&path) {
-            Ok(metadata) => metadata.len(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        settle(directory)?;
+        let text = match lapwing_store::read(&path, LARGEST) {
+            Err(error) if error.is_missing() => {
                 return Err(RunError::NotARun { path: directory.to_owned(), missing: DESCRIPTION });
             }
-            Err(source) => return Err(RunError::File { path, source }),
+            text => text?,
         };
-        if size > LARGEST {
-            return Err(RunError::TooLarge { path, limit: LARGEST });
-        }
-        let text =
-            std::fs::read(&path).map_err(|source| RunError::File { path: path.clone(), source })?;
         let damaged = |reason: String| RunError::Damaged { path: path.clone(), reason };
         let read: Read = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
         if !(OLDEST..=FORMAT).contains(&read.format) {

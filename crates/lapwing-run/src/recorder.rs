@@ -71,7 +71,8 @@ impl Recorder {
         bytes
     }
 
-    pub(crate) fn load(&mut self, bytes: &[u8]) -> Result<(), String> {
+    /// Goes on from what was saved; every point must be of one of the `sources` that there are.
+    pub(crate) fn load(&mut self, bytes: &[u8], sources: usize) -> Result<(), String> {
         let wrong = || "the recorded trajectory has the wrong length".to_owned();
         let (head, body) = bytes.split_at_checked(16).ok_or_else(wrong)?;
         if !body.len().is_multiple_of(POINT) {
@@ -79,8 +80,10 @@ impl Recorder {
         }
         let long = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
         let short = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_le_bytes);
+        if long(&head[8..]) != self.most as u64 {
+            return Err("the recorded trajectory was thinned to another length".to_owned());
+        }
         self.stride = long(&head[..8]).max(1);
-        self.most = long(&head[8..]).max(1) as usize;
         self.points = body
             .chunks_exact(POINT)
             .map(|point| TrajectoryPoint {
@@ -91,7 +94,12 @@ impl Recorder {
                 weight: f64::from_bits(long(&point[28..])),
             })
             .collect();
-        Ok(())
+        match self.points.iter().find(|point| point.source as usize >= sources) {
+            Some(point) => {
+                Err(format!("the recorded trajectory has source {} of {sources}", point.source))
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -140,7 +148,7 @@ mod tests {
             let mut first = Recorder::new(100);
             run(&mut first, 0..pause);
             let mut second = Recorder::new(100);
-            second.load(&first.save()).unwrap();
+            second.load(&first.save(), 3).unwrap();
             run(&mut second, pause..1000);
             assert_eq!(second.save(), whole.save());
         }
@@ -154,11 +162,21 @@ mod tests {
     }
 
     #[test]
+    fn a_point_of_a_source_that_is_not_there_is_refused() {
+        let mut recorder = Recorder::new(10);
+        run(&mut recorder, 0..2);
+        let bytes = recorder.save();
+        assert!(recorder.load(&bytes, 3).is_ok());
+        assert!(recorder.load(&bytes, 2).unwrap_err().contains("source 2 of 2"));
+        assert!(Recorder::new(11).load(&bytes, 3).is_err());
+    }
+
+    #[test]
     fn cut_bytes_are_refused() {
         let mut recorder = Recorder::new(10);
         run(&mut recorder, 0..2);
         let bytes = recorder.save();
-        assert!(recorder.load(&bytes[..bytes.len() - 1]).is_err());
-        assert!(recorder.load(&[]).is_err());
+        assert!(recorder.load(&bytes[..bytes.len() - 1], 3).is_err());
+        assert!(recorder.load(&[], 3).is_err());
     }
 }

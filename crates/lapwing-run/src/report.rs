@@ -206,7 +206,12 @@ impl Run<'_> {
             key,
             value,
         };
-        self.job.settings.entries().into_iter().map(setting).collect()
+        // Where a table lies is nobody's business who reads the report, and changes when a run is taken up elsewhere.
+        let name = |path: &Option<std::path::PathBuf>| Some(path.as_ref()?.file_name()?.into());
+        let settings = &self.job.settings;
+        let (data, test) = (name(&settings.data), name(&settings.test));
+        let shown = crate::Settings { data, test, ..settings.clone() };
+        shown.entries().into_iter().map(setting).collect()
     }
 
     fn dropped(&self) -> Vec<Dropped> {

@@ -235,11 +235,9 @@ pub enum OptimiserName {
 impl Settings {
     /// Reads a file of settings. A key that is not known is an error.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        let file = |source| RunError::File { path: path.to_owned(), source };
-        if std::fs::metadata(path).map_err(file)?.len() > LARGEST_FILE {
-            return Err(RunError::TooLarge { path: path.to_owned(), limit: LARGEST_FILE });
-        }
-        let text = std::fs::read_to_string(path).map_err(file)?;
+        let text = String::from_utf8(lapwing_store::read(path, LARGEST_FILE)?).map_err(|_| {
+            RunError::Damaged { path: path.to_owned(), reason: "not UTF-8 text".to_owned() }
+        })?;
         toml::from_str(&text)
             .map_err(|source| RunError::Config { path: path.to_owned(), source: Box::new(source) })
     }

@@ -68,8 +68,8 @@ fn finished() -> &'static Finished {
         let prepared = Prepared::read(&settings).unwrap();
         let (job, fit) = fitted(&prepared, &settings);
         let results = Results::new(&prepared, &job, &fit, Some(0.5)).unwrap();
-        let run = RunDirectory::create(&directory.path().join("run"), false).unwrap();
-        run.write_settings(&job.settings).unwrap();
+        let run =
+            RunDirectory::create(&directory.path().join("run"), false, &job.settings).unwrap();
         run.write(&job, &fit, &results).unwrap();
         drop((job, fit));
         Finished { directory, prepared, results }
@@ -259,7 +259,7 @@ fn a_directory_gives_back_what_was_written() {
     expected.sort_by(SourceRow::worst_first);
     assert_eq!(directory.sources().unwrap(), expected);
     assert_eq!(directory.report().unwrap(), run.results.report);
-    let settings = directory.settings().unwrap().unwrap();
+    let settings = directory.settings().unwrap();
     assert_eq!(settings.epochs, Some(40));
     let page = std::fs::read(directory.report_path()).unwrap();
     assert_eq!(lapwing_report::render(&run.results.report).unwrap().as_bytes(), page);
@@ -301,7 +301,7 @@ fn a_directory_that_is_none_or_damaged_is_refused_with_the_file() {
     let run = RunDirectory::open(&path).unwrap();
     std::fs::write(path.join("report.json"), "{\"sources\": 3}").unwrap();
     let message = refused(run.sources());
-    assert!(message.contains("report.json") && message.contains("expected"), "{message}");
+    assert!(message.contains("report.json is not what the run wrote"), "{message}");
     std::fs::remove_file(path.join("report.json")).unwrap();
     let message = refused(run.sources());
     assert!(message.contains("holds no finished run: report.json is not there"), "{message}");
@@ -309,7 +309,7 @@ fn a_directory_that_is_none_or_damaged_is_refused_with_the_file() {
     std::fs::write(&file, "").unwrap();
     assert!(refused(RunDirectory::open(&file)).contains("found a file"));
     assert!(RunDirectory::open(&directory.path().join("nothing")).is_err());
-    assert!(refused(RunDirectory::check(&path, false)).contains("not empty"));
+    assert!(refused(RunDirectory::check(&path, false, &[])).contains("not empty"));
 }
 
 /// Changes `model.json` as text.
@@ -349,7 +349,7 @@ fn the_saved_model_says_what_the_trained_one_says() {
     let prepared = Prepared::read(&settings).unwrap();
     let (job, fit) = fitted(&prepared, &settings);
     let results = Results::new(&prepared, &job, &fit, None).unwrap();
-    let run = RunDirectory::create(&directory.path().join("run"), false).unwrap();
+    let run = RunDirectory::create(&directory.path().join("run"), false, &job.settings).unwrap();
     run.write(&job, &fit, &results).unwrap();
     let predictor = Predictor::load(run.path(), DeviceName::Cpu).unwrap();
     let evaluated = predictor.evaluate(&path, Some("ward")).unwrap();

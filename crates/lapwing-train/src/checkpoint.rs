@@ -15,20 +15,25 @@
 //! before anything is parsed. The checkpoint before the last stays as `checkpoint.previous.safetensors`; a damaged last
 //! one is set aside as `checkpoint.damaged.safetensors`, never deleted.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use lapwing_store::{AtomicFile, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::arrays::{Arrays, ArraysError, decode, encode};
-use crate::atomic;
 use crate::saved::Saved;
 use crate::train::Progress;
 
 const FORMAT: u32 = 3;
 const DIGEST: usize = 32;
+/// Largest file read: parameters, moments and the best epoch of a network with a hundred million parameters.
+const LARGEST: u64 = 1 << 32;
+/// The last one, the one before, and a damaged last one that was set aside.
+const NAMES: [&str; 3] =
+    ["checkpoint.safetensors", "checkpoint.previous.safetensors", "checkpoint.damaged.safetensors"];
 
 /// The JSON part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -64,13 +69,8 @@ pub(crate) struct Checkpoint {
 #[non_exhaustive]
 pub enum CheckpointError {
     /// The file could not be read or written.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] StoreError),
     /// The file is shorter than a checksum, or its checksum is wrong.
     #[error("{}: damaged (its checksum does not fit)", path.display())]
     Damaged {
@@ -123,47 +123,70 @@ impl CheckpointDir {
         Self { directory: directory.into() }
     }
 
-    fn path(&self, which: &str) -> PathBuf {
-        self.directory.join(format!("checkpoint{which}.safetensors"))
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Every file that it may hold.
+    pub fn files(&self) -> [PathBuf; 3] {
+        NAMES.map(|name| self.directory.join(name))
+    }
+
+    /// Removes the checkpoints, and the directory if nothing else is in it.
+    pub fn clear(&self) -> Result<(), CheckpointError> {
+        for path in self.files() {
+            match std::fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::File { path, source }.into());
+                }
+                _ => {}
+            }
+        }
+        // Fails where there are files of somebody else, and that is right.
+        let _ = std::fs::remove_dir(&self.directory);
+        Ok(())
     }
 
     pub(crate) fn save(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
-        let (last, previous) = (self.path(""), self.path(".previous"));
-        let file = |source| CheckpointError::File { path: last.clone(), source };
+        let [last, previous, _] = self.files();
+        let file = |source| StoreError::File { path: last.clone(), source };
         let bytes = checkpoint.encode(&last)?;
         std::fs::create_dir_all(&self.directory).map_err(file)?;
         let digest = blake3::hash(&bytes);
-        let written = atomic::write_beside(&last, &[&bytes, digest.as_bytes()]).map_err(file)?;
+        let mut written = AtomicFile::create(&last)?;
+        for part in [&bytes[..], digest.as_bytes()] {
+            written.write_all(part).map_err(file)?;
+        }
+        written.sync()?;
         // A crash between the two renames leaves the previous one, which load() takes.
         match std::fs::rename(&last, &previous) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(file(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file(error))?,
             _ => {}
         }
-        written.persist(&last).map_err(|failed| file(failed.error))?;
-        atomic::flush_directory(&last).map_err(file)
+        Ok(written.commit()?)
     }
 
     /// The last checkpoint, or the one before if the last is damaged or missing; nothing if there is none; an error if
     /// there is one and none is usable.
     pub(crate) fn load(&self) -> Result<Option<Found>, CheckpointError> {
-        let last = self.path("");
+        let [last, previous, aside] = self.files();
         let damaged = match Checkpoint::read(&last) {
             Ok(Some(checkpoint)) => {
                 return Ok(Some(Found { checkpoint, damaged: None }));
             }
             Ok(None) => None,
-            Err(error @ (CheckpointError::File { .. } | CheckpointError::Format { .. })) => {
+            Err(error @ (CheckpointError::File(_) | CheckpointError::Format { .. })) => {
                 return Err(error);
             }
             Err(error) => Some(error),
         };
-        match (Checkpoint::read(&self.path(".previous")), damaged) {
+        match (Checkpoint::read(&previous), damaged) {
             (Ok(Some(checkpoint)), damaged) => {
                 if damaged.is_some() {
                     // Otherwise the next save would put the damaged one in the place of the good one.
-                    let aside = self.path(".damaged");
                     std::fs::rename(&last, &aside)
-                        .map_err(|source| CheckpointError::File { path: aside, source })?;
+                        .map_err(|source| StoreError::File { path: aside, source })?;
                 }
                 Ok(Some(Found { checkpoint, damaged }))
             }
@@ -190,12 +213,9 @@ impl Checkpoint {
     }
 
     fn read(path: &Path) -> Result<Option<Self>, CheckpointError> {
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => {
-                return Err(CheckpointError::File { path: path.to_owned(), source });
-            }
+        let bytes = match lapwing_store::read(path, LARGEST) {
+            Err(error) if error.is_missing() => return Ok(None),
+            bytes => bytes?,
         };
         let Some((container, digest)) = bytes.split_last_chunk::<DIGEST>() else {
             return Err(CheckpointError::Damaged { path: path.to_owned() });

@@ -29,6 +29,20 @@ pub enum DeviceError {
     NotBuilt(&'static str),
 }
 
+/// What a CPU computes with, in a word. Another word means other roundings: the same bits are only promised where it is
+/// the same. The matrix products choose for themselves by what the machine has, so that belongs to it.
+pub fn kernels() -> &'static str {
+    use lapwing_ops::Level;
+    let (current, best) = (Level::current(), Level::available()[0]);
+    match (current, best) {
+        (Level::Avx2, Level::Avx512) => "avx2 on avx512",
+        (Level::Portable, Level::Avx512) => "portable on avx512",
+        (Level::Portable, Level::Avx2) => "portable on avx2",
+        (Level::Portable, Level::Neon) => "portable on neon",
+        (level, _) => level.name(),
+    }
+}
+
 impl FromStr for DeviceName {
     type Err = DeviceError;
     fn from_str(name: &str) -> Result<Self, DeviceError> {

@@ -80,6 +80,9 @@ pub enum TrainError {
     /// The checkpoint's arrays do not fit.
     #[error("the checkpoint does not fit the network: {0}")]
     Parameters(#[from] ParameterError),
+    /// The checkpoint holds what no run comes to.
+    #[error("the checkpoint contradicts itself or the data: {0}")]
+    Contradiction(&'static str),
     /// The observer could not go on from the checkpoint.
     #[error("the checkpoint's record of the run cannot be used: {0}")]
     Observer(String),

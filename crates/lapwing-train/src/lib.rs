@@ -5,7 +5,6 @@
 //! command lines.
 
 mod arrays;
-mod atomic;
 mod batch;
 mod checkpoint;
 mod config;
@@ -30,11 +29,10 @@ mod train;
 mod validation;
 
 pub use arrays::ArraysError;
-pub use atomic::replace as replace_file;
 pub use batch::Batch;
 pub use checkpoint::{CheckpointDir, CheckpointError};
 pub use config::TrainConfig;
-pub use device::{DeviceError, DeviceName};
+pub use device::{DeviceError, DeviceName, kernels};
 pub use error::TrainError;
 pub use lapwing_sample::{
     Block, Data, DataError, Exhibit, InputSpec, Matrix, Relabel, SampleError, Samples, Scale,

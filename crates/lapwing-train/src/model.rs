@@ -4,18 +4,17 @@
 //! `model.json`: what the network is made of, what its outputs mean, and the BLAKE3 digest of `model.safetensors`. A
 //! file is read only if digest, names and shapes are the expected ones.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use lapwing_sample::{
     DataError, InputSpec, Matrix, SampleError, Samples, TargetSpec, Targets, Task, View,
 };
+use lapwing_store::StoreError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::arrays::{Arrays, ArraysError, decode, encode};
-use crate::atomic;
 use crate::device::{DeviceError, DeviceName};
 use crate::loss::{BatchTargets, Loss};
 use crate::network::{Architecture, ArchitectureError, Forward, Input, Network};
@@ -25,6 +24,8 @@ use crate::softmax::softmax;
 /// Version of [`ModelSpec`]. In the first, a perceptron's `squash` was called `clip`.
 const FORMAT: u32 = 2;
 const OLDEST: u32 = 1;
+/// Largest file of parameters read: a billion of them.
+const LARGEST: u64 = 1 << 32;
 /// Rows per forward pass outside training.
 const BATCH: usize = 1024;
 
@@ -50,13 +51,8 @@ pub struct ModelSpec {
 #[non_exhaustive]
 pub enum ModelError {
     /// The file could not be read or written.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] StoreError),
     /// The file is not the one that the description was written for.
     #[error("{}: damaged or exchanged: its BLAKE3 digest is {found}, expected {expected}", path.display())]
     Digest {
@@ -188,8 +184,7 @@ impl Model {
         let arrays = Arrays { parameters: read(&self.network), ..Arrays::default() };
         let bytes = encode(&arrays)
             .map_err(|source| ModelError::Arrays { path: path.to_owned(), source })?;
-        atomic::replace(path, &[&bytes])
-            .map_err(|source| ModelError::File { path: path.to_owned(), source })?;
+        lapwing_store::replace(path, &[&bytes])?;
         Ok(ModelSpec { digest: blake3::hash(&bytes).to_hex().to_string(), ..self.spec.clone() })
     }
 
@@ -208,8 +203,7 @@ impl Model {
         if matches!(spec.task, TargetSpec::Values(scale) if !scale.is_sound()) {
             return Err(ModelError::Scale);
         }
-        let bytes = std::fs::read(path)
-            .map_err(|source| ModelError::File { path: path.to_owned(), source })?;
+        let bytes = lapwing_store::read(path, LARGEST)?;
         let found = blake3::hash(&bytes).to_hex().to_string();
         if found != spec.digest {
             return Err(ModelError::Digest { path: path.to_owned(), found, expected: spec.digest });

@@ -5,7 +5,7 @@ use crate::error::TrainError;
 use crate::observer::Observer;
 use crate::parameters::write;
 use crate::saved::Saved;
-use crate::train::Trainer;
+use crate::train::{Progress, Trainer};
 
 /// How a resumed run starts.
 #[derive(Debug)]
@@ -47,6 +47,7 @@ impl Trainer<'_> {
         }
         self.learner.load(&parts.part("learner"))?;
         self.method.load(&parts.part("method"))?;
+        self.check_state(&progress)?;
         let best = parts.part("best").arrays;
         if !best.is_empty() {
             write(self.learner.network.clone(), &best)?;
@@ -59,6 +60,26 @@ impl Trainer<'_> {
             None => Resumed::At { step },
             Some(damaged) => Resumed::Fallback { step, damaged },
         })
+    }
+
+    /// Refuses a state that no run of these data comes to, however right its checksum is: what it holds becomes an index
+    /// later on.
+    fn check_state(&self, progress: &Progress) -> Result<(), TrainError> {
+        let sources = self.learner.data.sources.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut named: Vec<u32> = self
+            .method
+            .lap()
+            .map_or_else(Vec::new, |lap| lap.sources().map(|status| *status.source).collect());
+        named.extend(progress.sources());
+        if named.iter().any(|&source| source as usize >= sources) {
+            return Err(TrainError::Contradiction("it names a source that the data does not have"));
+        }
+        let steps = (progress.epoch as u64).checked_mul(self.batches() as u64);
+        let steps = steps.and_then(|steps| steps.checked_add(progress.batch as u64));
+        if steps != Some(progress.step) || progress.epoch != progress.history.len() {
+            return Err(TrainError::Contradiction("its steps and epochs do not agree"));
+        }
+        Ok(())
     }
 
     /// The run as it is between two steps.

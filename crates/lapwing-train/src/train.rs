@@ -36,7 +36,16 @@ pub(crate) struct Progress {
     /// Epochs since the best one, and its validation losses.
     stale: usize,
     best: Option<SourceLosses>,
-    history: Vec<Epoch>,
+    pub(crate) history: Vec<Epoch>,
+}
+
+impl Progress {
+    /// Every source that is named in it.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = u32> {
+        let epochs = self.history.iter().flat_map(|epoch| &epoch.valid_loss_by_source);
+        let best = self.best.iter().flat_map(SourceLosses::means);
+        epochs.map(|&(source, _)| source).chain(best.map(|(source, _)| source))
+    }
 }
 
 /// How a call of [`Trainer::run`] ended.

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::output::count;
 use crate::progress::Progress;
+use crate::say::say;
 use crate::table::TextTable;
 use crate::words;
 
@@ -131,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     ensure!(prepared.test_rows() > 0, "there is no row to test on; see --test-fraction and --test");
     if !arguments.quiet {
         for warning in &prepared.dataset.warnings {
-            eprintln!("warning: {warning}");
+            say!("warning: {warning}");
         }
     }
 
@@ -149,7 +150,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Comparison::run(&mut prepared, &settings, methods, arguments.repeats, &mut progress)?;
     progress.progress.finish();
 
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     if arguments.json {
         writeln!(out, "{}", object(&comparison, settings.seed()))?;
     } else {
@@ -157,7 +158,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         writeln!(out, "{}", conclusion(&comparison))?;
     }
     if !arguments.quiet {
-        eprintln!(
+        say!(
             "{} trainings, each tested on {} rows{}",
             count(trainings),
             count(prepared.test_rows() as u64),

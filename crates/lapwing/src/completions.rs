@@ -1,6 +1,6 @@
 //! `lapwing completions`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
@@ -22,5 +22,5 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut script = Vec::new();
     let mut command = crate::arguments::Arguments::command();
     clap_complete::generate(arguments.shell, &mut command, "lapwing", &mut script);
-    Ok(io::stdout().lock().write_all(&script)?)
+    Ok(crate::output::stdout().write_all(&script)?)
 }

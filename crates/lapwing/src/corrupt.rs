@@ -10,6 +10,7 @@ use lapwing_noise::{Level, NoiseKind, SourceCount, TableNoise};
 
 use crate::output::{Output, count};
 use crate::progress::Progress;
+use crate::say::say;
 
 /// Rows between two looks at the clock.
 const ROWS_BETWEEN_UPDATES: u64 = 1 << 14;
@@ -127,7 +128,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     output.flush()?;
     output.finish()?;
     if !arguments.quiet {
-        eprintln!("{}", summary(noise.kind, corruption.counts()));
+        say!("{}", summary(noise.kind, corruption.counts()));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use lapwing_run::{
 };
 
 use crate::output::count;
+use crate::say::say;
 use crate::training::{TrainingProgress, describe};
 use crate::verdicts;
 
@@ -62,11 +63,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(threads) = arguments.threads {
         crate::train::set_threads(threads)?;
     }
-    let directory = RunDirectory::create(out, *force)?;
+    let mut directory = RunDirectory::reserve(out, *force, &[])?;
     let (train, test) = two_moons(TRAINING_POINTS, TEST_POINTS, NOISE, *seed);
     let settings = Settings {
-        data: Some(write_points(out, "moons-train.csv", &train)?),
-        test: Some(write_points(out, "moons-test.csv", &test)?),
+        data: Some(write_points(directory.work(), "moons-train.csv", &train)?),
+        test: Some(write_points(directory.work(), "moons-test.csv", &test)?),
         target: Some("moon".to_owned()),
         source: Some("source".to_owned()),
         seed: Some(*seed),
@@ -84,6 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if !quiet {
         describe(&prepared, &lap);
     }
+    directory.start(&lap.settings)?;
     let fit = |what, job: &Job<'_>| {
         let mut progress = TrainingProgress::new(what, job, *quiet);
         let fit = job.run(None, &mut progress);
@@ -95,12 +97,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let baseline = baseline.map(|metrics| metrics.primary().1);
     let Some(fit_lap) = fit("lap", &lap)? else { return Ok(()) };
     let results = Results::new(&prepared, &lap, &fit_lap, baseline)?;
-    directory.write_settings(&lap.settings)?;
     directory.write(&lap, &fit_lap, &results)?;
 
     let accuracy = results.test.as_ref().map(|metrics| metrics.primary().1);
     let sources = verdicts::worst_first(&results.sources);
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = crate::output::stdout();
     if *json {
         let listed = sources.iter().map(verdicts::object).collect::<anyhow::Result<Vec<_>>>()?;
         let accuracies = serde_json::json!({"standard": baseline, "lap": accuracy});
@@ -120,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         )?;
     }
     if !quiet {
-        eprintln!("the report is {}", directory.report_path().display());
+        say!("the report is {}", directory.report_path().display());
     }
     Ok(())
 }
@@ -134,7 +135,6 @@ fn write_points(out: &Path, name: &str, points: &[Moon]) -> anyhow::Result<PathB
         text.push_str(&format!("{:.6},{:.6},{level} % wrong,{moon}\n", point.x, point.y));
     }
     let path = out.join(name);
-    lapwing_train::replace_file(&path, &[text.as_bytes()])
-        .map_err(|error| anyhow::anyhow!("{}: {error}", path.display()))?;
+    lapwing_store::replace(&path, &[text.as_bytes()])?;
     Ok(path)
 }

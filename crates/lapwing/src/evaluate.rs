@@ -8,6 +8,7 @@ use lapwing_run::{Metrics, Predictor};
 use lapwing_train::DeviceName;
 
 use crate::output::count;
+use crate::say::{counted, say};
 use crate::table::TextTable;
 use crate::verdicts::{metrics_object, short};
 
@@ -32,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// No remarks
+    /// No remarks but warnings
     #[arg(long, short)]
     quiet: bool,
 
@@ -45,10 +46,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let device: DeviceName = arguments.device.parse()?;
     let by = arguments.by.as_deref();
     let found = Predictor::load(&arguments.run, device)?.evaluate(&arguments.data, by)?;
-    if found.dropped > 0 && !arguments.quiet {
-        eprintln!("{} rows dropped: no target", count(found.dropped));
+    if found.dropped > 0 {
+        say!("warning: {} not measured: no target", counted(found.dropped, "row"));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     if arguments.json {
         writeln!(out, "{}", metrics_object(&found.all))?;
         for (group, metrics) in &found.groups {

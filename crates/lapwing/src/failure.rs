@@ -1,4 +1,11 @@
 //! How the program ends.
+//!
+//! | code | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | a finding that the user asked to fail on |
+//! | 2 | bad usage, bad input, or a file that cannot be read or written |
+//! | 130, 143 | stopped by Ctrl-C or SIGTERM, after saving where there is something to save |
 
 use std::io;
 use std::process::ExitCode;
@@ -7,6 +14,10 @@ use lapwing_data::DataError;
 use lapwing_judge::Ruling;
 use lapwing_noise::{TableNoiseError, TargetIs};
 use lapwing_run::RunError;
+use lapwing_train::{CheckpointError, TrainError};
+
+use crate::interrupt::code;
+use crate::say::{say, word};
 
 /// Something the user asked to fail on.
 #[derive(Debug)]
@@ -20,27 +31,68 @@ impl std::fmt::Display for Finding {
 
 impl std::error::Error for Finding {}
 
-/// 0 when all went well, 1 with a finding, 2 with a message on stderr when it did not go well.
-pub(crate) fn exit_code(done: anyhow::Result<()>) -> ExitCode {
+/// A signal, and how to go on.
+#[derive(Debug)]
+pub(crate) struct Interrupted {
+    pub(crate) signal: i32,
+    pub(crate) message: String,
+}
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// What the program was asked to do, as far as advice depends on it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Stage {
+    /// Columns get their types.
+    Training,
+    /// Columns have the types of training.
+    Use,
+}
+
+/// The exit code, with a message on stderr unless all went well.
+pub(crate) fn exit_code(done: anyhow::Result<()>, stage: Stage) -> ExitCode {
     let Err(error) = done else { return ExitCode::SUCCESS };
     // `lapwing … | head` has seen enough: that is no failure.
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS;
     }
     if let Some(finding) = error.downcast_ref::<Finding>() {
-        eprintln!("{finding}");
+        say!("{finding}");
         return ExitCode::from(1);
     }
-    eprintln!("error: {}", printable(&format!("{error:#}")));
+    if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
+        say!("{interrupted}");
+        return u8::try_from(code(interrupted.signal)).map_or(ExitCode::FAILURE, ExitCode::from);
+    }
+    say!("error: {}", with_causes(&error));
     let advice = error
         .downcast_ref()
-        .and_then(run_advice)
-        .or_else(|| error.downcast_ref().and_then(noise_advice))
-        .or_else(|| error.downcast_ref().and_then(advice));
+        .and_then(|error| run_advice(error, stage))
+        .or_else(|| error.downcast_ref().and_then(noise_advice).map(str::to_owned))
+        .or_else(|| error.downcast_ref().and_then(advice).map(str::to_owned));
     if let Some(advice) = advice {
-        eprintln!("{advice}");
+        say!("{advice}");
     }
     ExitCode::from(2)
+}
+
+/// The error and its causes, but for those that it tells of itself.
+fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(cause.trim_end()) {
+            text = format!("{}: {cause}", text.trim_end());
+        }
+    }
+    text
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -53,24 +105,13 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Messages may hold names from data: control characters in them must not reach a terminal.
-fn printable(message: &str) -> String {
-    let line = |line: &str| {
-        let text = line.trim();
-        let indent = &line[..line.len() - line.trim_start().len()];
-        if text.is_empty() {
-            String::new()
-        } else {
-            format!("{indent}{}", lapwing_report::reveal(text))
-        }
-    };
-    message.lines().map(line).collect::<Vec<_>>().join("\n")
-}
-
-fn run_advice(error: &RunError) -> Option<&'static str> {
-    match error {
-        RunError::NotEmpty(_) => Some(
-            "hint: --force replaces the run in it, --resume goes on with it, --out names another directory",
+fn run_advice(error: &RunError, stage: Stage) -> Option<String> {
+    if let RunError::Train(TrainError::Checkpoint(checkpoint)) = error {
+        return checkpoint_advice(checkpoint);
+    }
+    let advice = match error {
+        RunError::Exists(_) => Some(
+            "hint: --force replaces it once the new run is finished, --resume goes on with it, --out names another directory",
         ),
         RunError::Missing(_) => Some(
             "hint: DATA, --target and --source are needed: lapwing train data.csv --target label --source hospital",
@@ -81,19 +122,55 @@ fn run_advice(error: &RunError) -> Option<&'static str> {
         RunError::UnknownSource { ruling: Ruling::Blocked, .. } => {
             Some("hint: --block takes names as they stand in the column of --source")
         }
+        RunError::NotEmpty(_) | RunError::NotOurs(_) => Some("hint: --out names another directory"),
+        RunError::InputInRun { .. } => {
+            Some("hint: move the table out of the run, or name another directory with --out")
+        }
+        RunError::InUse(_) => {
+            Some("hint: wait until it is finished, or name another directory with --out")
+        }
+        RunError::OtherKernels { .. } => Some(
+            "hint: resume on a machine of the same kind, or with LAPWING_KERNELS set as it was; --force starts anew",
+        ),
+        RunError::OtherData { .. } => {
+            Some("hint: --force with --out starts anew with the data of now")
+        }
+        RunError::Changed { .. } => {
+            Some("hint: take it from a copy of the run, or train again with --force")
+        }
         RunError::NotARun { .. } => {
             Some("hint: `lapwing train --resume RUN` finishes a run that was interrupted")
         }
         RunError::UnseenClasses { .. } => Some(
             "hint: a model can only know classes of its training data; remove these rows, or train on data that has them",
         ),
-        RunError::Data(DataError::WrongType { .. }) => Some(
+        RunError::Data(DataError::WrongType { .. }) if stage == Stage::Use => Some(
             "hint: the column had another type in training; --types COLUMN=TYPE decides it there",
+        ),
+        RunError::Data(DataError::WrongType { .. }) => Some(
+            "hint: --types COLUMN=TYPE says what a column holds, --task what is learnt; without them both are inferred",
         ),
         RunError::Data(DataError::MissingColumn { .. }) => None,
         RunError::Data(error) => advice(error),
         _ => None,
-    }
+    };
+    advice.map(str::to_owned)
+}
+
+/// What to do when no checkpoint is left that can be used.
+fn checkpoint_advice(error: &CheckpointError) -> Option<String> {
+    let path = match error {
+        CheckpointError::Damaged { path }
+        | CheckpointError::Arrays { path, .. }
+        | CheckpointError::State { path, .. }
+        | CheckpointError::Format { path, .. } => path,
+        _ => return None,
+    };
+    let directory = path.parent()?;
+    Some(format!(
+        "hint: remove {} and resume again to start anew from the first step",
+        word(directory)
+    ))
 }
 
 fn noise_advice(error: &TableNoiseError) -> Option<&'static str> {
@@ -136,5 +213,21 @@ fn advice(error: &DataError) -> Option<&'static str> {
             "hint: quote fields that hold the separator, and end no line with a separator that the header has not",
         ),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let inner = || io::Error::new(io::ErrorKind::NotFound, "not there");
+        let store = lapwing_store::StoreError::File { path: "a".into(), source: inner() };
+        let error = anyhow::Error::new(RunError::from(store)).context("cannot go on");
+        assert_eq!(with_causes(&error), "cannot go on: a: not there");
+        let plain = Err::<(), _>(inner()).context("cannot write").unwrap_err();
+        assert_eq!(with_causes(&plain), "cannot write: not there");
     }
 }

@@ -14,6 +14,7 @@ use lapwing_paper::{
 
 use crate::output::count;
 use crate::progress::{Progress, duration};
+use crate::say::say;
 use crate::table::TextTable;
 
 /// The variable that names the directory of the data sets.
@@ -142,7 +143,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let written = summary(out)?;
         if !quiet {
             for path in &written {
-                eprintln!("wrote {}", path.display());
+                say!("wrote {}", path.display());
             }
         }
         return Ok(());
@@ -204,13 +205,13 @@ fn overview(out: &Path, version: Version) -> anyhow::Result<()> {
         let (cells, done) = (count(cells as u64), count(done as u64));
         table.row([recipe.id, recipe.shows, cells, done, left, recipe.title]);
     }
-    Ok(write!(std::io::stdout().lock(), "{}", table.render())?)
+    Ok(write!(crate::output::stdout(), "{}", table.render())?)
 }
 
 /// The cells that would be run, one a line.
 fn list(recipes: &[Recipe], request: &Request, out: &Path) -> anyhow::Result<()> {
     let records = Records::new(out);
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = crate::output::stdout();
     for recipe in recipes {
         let results = Results::gather(recipe, request.version, request.form, &records)?;
         for cell in request.selection.cells(recipe)? {
@@ -245,13 +246,13 @@ fn present(recipe: &Recipe, request: &Request, out: &Path, quiet: bool) -> anyho
         ]);
     }
     if results.is_empty() {
-        eprintln!("{}: no records yet to make a table of", recipe.id);
+        say!("{}: no records yet to make a table of", recipe.id);
         return Ok(());
     }
-    write!(std::io::stdout().lock(), "{}", table.render())?;
+    write!(crate::output::stdout(), "{}", table.render())?;
     for path in write_figures(&results, out)? {
         if !quiet {
-            eprintln!("drew {}", path.display());
+            say!("drew {}", path.display());
         }
     }
     Ok(())
@@ -286,7 +287,7 @@ impl Bar {
 impl Watch for Bar {
     fn planned(&self, done: usize, to_do: usize, work: u64) {
         if !self.quiet {
-            eprintln!("{} cells to run, {} done before", count(to_do as u64), count(done as u64));
+            say!("{} cells to run, {} done before", count(to_do as u64), count(done as u64));
         }
         if let Ok(mut state) = self.state.lock() {
             let progress = Progress::new("running", Some(work), self.quiet);

@@ -6,6 +6,7 @@ use clap::Args;
 use lapwing_run::Predictor;
 use lapwing_train::{DeviceName, Predictions};
 
+use crate::formulas::Formulas;
 use crate::output::Output;
 
 /// Predict the rows of a table with the model of a run
@@ -28,6 +29,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 
+    /// Leave the probabilities out: with many classes they are most of the output
+    #[arg(long)]
+    no_probabilities: bool,
+
+    #[command(flatten)]
+    formulas: Formulas,
+
     /// Replace the file given by --out if it exists
     #[arg(long, requires = "out")]
     force: bool,
@@ -43,7 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let output = Output::open(arguments.out.as_deref(), arguments.force)?;
     let mut writer = csv::Writer::from_writer(output);
     let header = ["row".to_owned(), "prediction".to_owned()];
-    let classes = predicted.classes.iter().map(|class| format!("p_{class}"));
+    let shown = if arguments.no_probabilities { &[][..] } else { &predicted.classes };
+    let classes = shown.iter().map(|class| format!("p_{class}"));
     writer.write_record(header.into_iter().chain(classes))?;
     match &predicted.predictions {
         Predictions::Values(values) => {
@@ -56,8 +65,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             for ((row, label), chances) in
                 predicted.rows.iter().zip(labels).zip(probabilities.chunks_exact(*classes))
             {
-                let head = [row.to_string(), predicted.classes[label as usize].clone()];
-                let chances = chances.iter().map(|&chance| number_of(chance));
+                let class = &predicted.classes[label as usize];
+                let head = [row.to_string(), arguments.formulas.cell(class).into_owned()];
+                let chances = chances.iter().take(shown.len()).map(|&chance| number_of(chance));
                 writer.write_record(head.into_iter().chain(chances))?;
             }
         }

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::say::say;
+
 const BETWEEN_LINES: Duration = Duration::from_secs(10);
 
 /// Shows how far a long piece of work has come.
@@ -62,12 +64,9 @@ impl Progress {
                         let rate = done.saturating_sub(before) as f64
                             / self.started.elapsed().as_secs_f64();
                         let left = (length.saturating_sub(done) as f64 / rate.max(1e-9)).min(1e9);
-                        eprintln!(
-                            "{what}: {per_cent} %, {message}, {} left",
-                            duration(left as u64)
-                        );
+                        say!("{what}: {per_cent} %, {message}, {} left", duration(left as u64));
                     }
-                    None => eprintln!("{what}: {message}"),
+                    None => say!("{what}: {message}"),
                 }
             }
             Some(_) => {}
@@ -76,7 +75,7 @@ impl Progress {
 
     /// Says something beside the bar.
     pub(crate) fn say(&self, message: &str) {
-        self.bar.suspend(|| eprintln!("{message}"));
+        self.bar.suspend(|| say!("{message}"));
     }
 
     /// Takes the bar away.

@@ -13,6 +13,7 @@ use serde::{Serialize, Serializer};
 use crate::arguments::RuleArguments;
 use crate::output::{Output, count};
 use crate::progress::Progress;
+use crate::say::say;
 
 /// Rows between two looks at the clock.
 const ROWS_BETWEEN_UPDATES: u64 = 1 << 14;
@@ -137,14 +138,14 @@ const SUMMARY: [&str; 10] = [
 /// What a person would like to know when all is done.
 fn remark(replay: &Replay<String>, sources: &[SourceRow]) {
     let lowered = sources.iter().filter(|source| source.weight < 0.5).count();
-    eprintln!(
+    say!(
         "{} rows, {} steps, {} sources, {lowered} of them below half weight",
         count(replay.rows()),
         count(replay.lap().step()),
         count(sources.len() as u64),
     );
     if sources.iter().all(|source| source.judged == 0) {
-        eprintln!(
+        say!(
             "warning: nobody was judged: that takes two sources with {} batches each after {} \
              steps of warm-up; a shorter --history may help",
             replay.lap().config().history_length,
@@ -161,7 +162,7 @@ fn remark(replay: &Replay<String>, sources: &[SourceRow]) {
             .collect();
         let more = if poisoned.len() > 5 { ", …" } else { "" };
         let losses = if total == 1 { "loss is" } else { "losses are" };
-        eprintln!("warning: {} {losses} not finite: {}{more}", count(total), named.join(", "));
+        say!("warning: {} {losses} not finite: {}{more}", count(total), named.join(", "));
     }
 }
 

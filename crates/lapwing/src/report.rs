@@ -18,5 +18,5 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let path = RunDirectory::open(&arguments.run)?.rewrite_report()?;
-    Ok(writeln!(std::io::stdout(), "{}", path.display())?)
+    Ok(writeln!(crate::output::stdout(), "{}", path.display())?)
 }

@@ -40,7 +40,7 @@ enum FailOn {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = RunDirectory::open(&arguments.run)?;
     let sources = directory.sources()?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     if arguments.json {
         for source in &sources {
             writeln!(out, "{}", verdicts::object(source)?)?;

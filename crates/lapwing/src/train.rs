@@ -7,16 +7,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use lapwing_data::Kind;
+use lapwing_data::{Kind, TableFile};
 use lapwing_run::{
     Choice, Job, LossName, MethodName, OptimiserName, Prepared, Results, RunDirectory, RunError,
     Settings,
 };
 use lapwing_train::{NetworkKind, Task, TrainError};
 
+use crate::failure::Interrupted;
+use crate::interrupt::Interrupt;
+use crate::names;
 use crate::output::count;
-use crate::training::{TrainingProgress, describe};
+use crate::say::{counted, say, word};
+use crate::training::{TrainingProgress, describe, warn};
 use crate::{verdicts, words};
+
+/// Most threads on machines that have fewer cores.
+const MOST_THREADS: usize = 512;
 
 /// Train on a table whose rows come from many sources, and judge the sources
 ///
@@ -54,12 +61,12 @@ struct TableFlags {
     #[arg(long, value_name = "COLUMN")]
     source: Option<String>,
 
-    /// Learn from these columns and no other
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    /// Learn from these columns and no other; give the flag once per column where names hold commas
+    #[arg(long, value_name = "A,B")]
     features: Option<Vec<String>>,
 
-    /// Do not learn from these columns
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    /// Do not learn from these columns; likewise
+    #[arg(long, value_name = "A,B")]
     ignore: Option<Vec<String>>,
 
     /// What columns hold, where it is inferred wrongly: numeric, categorical, date or text
@@ -190,12 +197,12 @@ struct RuleFlags {
     #[arg(long, value_name = "WEIGHT")]
     floor: Option<f64>,
 
-    /// Sources that are never down-weighted
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    /// Sources that are never down-weighted; give the flag once per source where names hold commas
+    #[arg(long, value_name = "A,B")]
     trust: Option<Vec<String>>,
 
-    /// Sources that count for nothing
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    /// Sources that count for nothing; likewise
+    #[arg(long, value_name = "A,B")]
     block: Option<Vec<String>>,
 }
 
@@ -214,7 +221,7 @@ struct OutputFlags {
     #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with = "force")]
     resume: Option<Option<PathBuf>>,
 
-    /// Replace the run in the directory given by --out
+    /// Replace the run in the directory given by --out, once this one is finished
     #[arg(long)]
     force: bool,
 
@@ -226,7 +233,7 @@ struct OutputFlags {
     #[arg(long)]
     json: bool,
 
-    /// No progress and no remarks
+    /// No progress and no remarks but warnings
     #[arg(long, short)]
     quiet: bool,
 }
@@ -343,11 +350,18 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     let resumed = arguments.resumed()?;
     // A run that was killed before its first file has no settings: it starts anew, if it is said on what.
     let before = match resumed {
-        Some(path) if path.exists() => RunDirectory::open(path)?.settings()?,
-        _ => None,
+        None => None,
+        Some(path) => match RunDirectory::resume(path)? {
+            None if asked.data.is_none() => return Err(RunError::NoRun(path.to_owned()).into()),
+            before => before,
+        },
     };
     if let Some(before) = &before {
-        asked = asked.over(before.clone());
+        let settings = before.settings()?;
+        if before.is_finished()? {
+            return finished(before, asked, settings);
+        }
+        asked = asked.over(settings);
     }
     let out = match (resumed, &arguments.output.out) {
         (Some(run), _) => run.to_owned(),
@@ -355,51 +369,53 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         (None, None) => default_directory(asked.data()?),
     };
     if before.is_none() {
-        RunDirectory::check(&out, force)?;
+        let inputs: Vec<&Path> = asked.data.iter().chain(&asked.test).map(|p| &**p).collect();
+        RunDirectory::check(&out, force, &inputs)?;
     }
     if let Some(threads) = arguments.training.threads {
         set_threads(threads)?;
     }
 
+    name_columns(&mut asked)?;
     let prepared = Prepared::read(&asked)?;
+    name_sources(&mut asked, &prepared.dataset.sources.names);
     let job = Job::new(&prepared.dataset, &prepared.split, &asked)?;
-    if let Some(before) = &before
-        && let Some((key, now, before)) = job.settings.difference(before)
-    {
-        return Err(RunError::OtherSettings { path: out, key, before, now }.into());
+    if let Some(before) = &before {
+        before.check_unchanged(&job.settings)?;
     }
     if !quiet {
         describe(&prepared, &job);
     }
+    warn(&prepared.dataset);
 
-    let directory = match &before {
-        Some(_) => RunDirectory::open(&out)?,
-        None => {
-            let directory = RunDirectory::create(&out, force)?;
-            directory.write_settings(&job.settings)?;
-            directory
-        }
+    let resuming = before.is_some();
+    let directory = match before {
+        Some(directory) => directory,
+        None => RunDirectory::create(&out, force, &job.settings)?,
     };
-    let mut progress = TrainingProgress::new("train", &job, quiet);
+    let interrupt = Interrupt::watch().context("cannot watch for signals")?;
+    let mut progress = TrainingProgress::new("train", &job, quiet).until(&interrupt);
     let interval = Duration::from_secs(arguments.output.checkpoint_every);
-    let checkpoints = directory.checkpoints(interval, before.is_some());
+    let checkpoints = directory.checkpoints(interval, resuming);
     let fitted = job.run(Some(&checkpoints), &mut progress);
     progress.finish();
     if let Err(RunError::Train(TrainError::Diverged { .. })) = fitted
-        && before.is_none()
+        && !resuming
     {
         // It would diverge again: nothing in there is of use to anybody.
         directory.abandon();
+        fitted?;
+        return Ok(());
     }
-    let Some(fit) = fitted? else { return Ok(()) };
+    let Some(fit) = fitted? else { return Err(stopped(&directory, &progress, &interrupt).into()) };
     let results = Results::new(&prepared, &job, &fit, None)?;
     directory.write(&job, &fit, &results)?;
 
     print(&results, &directory, json)?;
     if !quiet {
-        eprintln!(
-            "{} epochs, the best was {}; the report is {}",
-            fit.history.len(),
+        say!(
+            "{}, the best was {}; the report is {}",
+            counted(fit.history.len() as u64, "epoch"),
             results.report.summary.best_epoch.unwrap_or_default(),
             directory.report_path().display()
         );
@@ -407,17 +423,78 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// There is nothing left to do, unless something else is asked for than was done.
+fn finished(run: &RunDirectory, mut asked: Settings, done: Settings) -> anyhow::Result<()> {
+    // Whatever was chosen for the table is what was asked for.
+    asked.strength = asked.strength.filter(|strength| strength.chosen().is_some());
+    asked.task = asked.task.filter(|task| task.chosen().is_some());
+    asked.model = asked.model.filter(|model| model.chosen().is_some());
+    asked.loss = asked.loss.filter(|loss| loss.chosen().is_some());
+    run.check_settings(&asked.over(done))?;
+    run.tidy();
+    say!(
+        "{} is finished: nothing to do (`lapwing sources {}` shows its verdicts)",
+        run.path().display(),
+        word(run.path())
+    );
+    Ok(())
+}
+
+/// What to do after a signal.
+fn stopped(
+    directory: &RunDirectory,
+    progress: &TrainingProgress<'_>,
+    interrupt: &Interrupt,
+) -> Interrupted {
+    let before = match directory.replaces() {
+        true => " (until it is finished, the run that was there stays)",
+        false => "",
+    };
+    Interrupted {
+        signal: interrupt.signal().unwrap_or_default(),
+        message: format!(
+            "stopped after {}, and saved: `lapwing train --resume {}` goes on from there{before}",
+            counted(progress.step(), "step"),
+            word(directory.path()),
+        ),
+    }
+}
+
+/// Names of columns may hold commas.
+fn name_columns(asked: &mut Settings) -> anyhow::Result<()> {
+    let lists = || asked.features.iter().chain(&asked.ignore).flatten();
+    if lists().any(|value| value.contains(',')) {
+        let file = TableFile::open(asked.data()?)?;
+        let known = |name: &str| file.columns().iter().any(|column| column == name);
+        for list in [&mut asked.features, &mut asked.ignore].into_iter().flatten() {
+            *list = names::listed(list, known);
+        }
+    }
+    Ok(())
+}
+
+/// Names of sources may hold commas.
+fn name_sources(asked: &mut Settings, known: &[String]) {
+    let known = |name: &str| known.iter().any(|known| known == name);
+    for list in [&mut asked.trust, &mut asked.block].into_iter().flatten() {
+        *list = names::listed(list, known);
+    }
+}
+
 /// The verdicts and how good the model is, on standard output.
 fn print(results: &Results, directory: &RunDirectory, json: bool) -> anyhow::Result<()> {
     let sources = verdicts::worst_first(&results.sources);
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::output::stdout();
     if json {
         let listed = sources.iter().map(verdicts::object).collect::<anyhow::Result<Vec<_>>>()?;
+        let warnings: Vec<String> =
+            results.report.warnings.iter().map(ToString::to_string).collect();
         let object = serde_json::json!({
             "run": directory.path().display().to_string(),
             "test": results.test.as_ref().map(verdicts::metrics_object),
             "validation": results.validation.as_ref().map(verdicts::metrics_object),
             "sources": listed,
+            "warnings": warnings,
         });
         writeln!(out, "{object}")?;
         return Ok(());
@@ -432,7 +509,13 @@ fn print(results: &Results, directory: &RunDirectory, json: bool) -> anyhow::Res
 
 /// Computes with this many threads, everywhere.
 pub(crate) fn set_threads(threads: usize) -> anyhow::Result<()> {
-    anyhow::ensure!(threads > 0, "--threads must be at least 1");
+    // More than there are cores gains nothing, and some thousand take minutes to start.
+    let most =
+        std::thread::available_parallelism().map_or(MOST_THREADS, |n| MOST_THREADS.max(n.get()));
+    anyhow::ensure!(
+        (1..=most).contains(&threads),
+        "--threads {threads}: expected a number from 1 to {most}"
+    );
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()

@@ -6,8 +6,10 @@ use lapwing_data::{Dataset, Role};
 use lapwing_run::{Job, MethodName, Prepared, Watch};
 use lapwing_train::Resumed;
 
+use crate::interrupt::Interrupt;
 use crate::output::count;
 use crate::progress::Progress;
+use crate::say::{counted, say};
 use crate::table::{TextTable, printable};
 use crate::verdicts::short;
 
@@ -19,19 +21,19 @@ pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
     let dataset = &prepared.dataset;
     describe_columns(dataset);
     if dataset.dropped.total() > 0 {
-        eprintln!("{} rows dropped: {}", count(dataset.dropped.total()), dataset.dropped);
+        say!("{} dropped: {}", counted(dataset.dropped.total(), "row"), dataset.dropped);
     }
     if let Some(dropped) =
         prepared.test.as_ref().map(|test| test.dropped.total()).filter(|&n| n > 0)
     {
-        eprintln!("{} rows of the test file dropped: no target", count(dropped));
+        say!("{} of the test file dropped: no target", counted(dropped, "row"));
     }
-    eprintln!(
-        "{} rows to train on, {} to validate on, {} to test on; {} sources; {} {}",
-        count(prepared.split.train.len() as u64),
+    say!(
+        "{} to train on, {} to validate on, {} to test on; {}; {} {}",
+        counted(prepared.split.train.len() as u64, "row"),
         count(prepared.split.validation.len() as u64),
         count(prepared.test_rows() as u64),
-        count(dataset.sources.names.len() as u64),
+        counted(dataset.sources.names.len() as u64, "source"),
         dataset.schema.task,
         match dataset.schema.classes.len() {
             0 => String::new(),
@@ -39,46 +41,50 @@ pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
         }
     );
     let (plan, settings) = (&job.plan, &job.settings);
-    eprintln!(
-        "network {}, at most {} epochs of {} steps ({} rows each), learning rate {}",
+    say!(
+        "network {}, at most {} of {} ({} each), learning rate {}",
         plan.architecture,
-        plan.epochs,
-        count(plan.steps / plan.epochs.max(1) as u64),
-        plan.batch_size,
+        counted(plan.epochs as u64, "epoch"),
+        counted(plan.steps / plan.epochs.max(1) as u64, "step"),
+        counted(plan.batch_size as u64, "row"),
         plan.learning_rate,
     );
     match settings.method() {
-        MethodName::Standard => eprintln!("method standard: all sources count the same"),
-        MethodName::Arfl => eprintln!(
+        MethodName::Standard => say!("method standard: all sources count the same"),
+        MethodName::Arfl => say!(
             "method arfl: sources are trained on apart and averaged; one whose loss is {} above the others counts for nothing",
             settings.tolerance.unwrap_or_default()
         ),
-        MethodName::LabelSmoothing => eprintln!(
+        MethodName::LabelSmoothing => say!(
             "method label-smoothing: {} of every label goes to all classes; all sources count the same",
             settings.smoothing.unwrap_or_default()
         ),
-        MethodName::CoTeaching => eprintln!(
+        MethodName::CoTeaching => say!(
             "method co-teaching: two networks leave out the {} of each batch with the highest losses",
             settings.forget_rate.unwrap_or_default()
         ),
-        MethodName::Cdr => eprintln!(
+        MethodName::Cdr => say!(
             "method cdr: the {} of the parameters that matter least do not learn",
             settings.noise_rate.unwrap_or_default()
         ),
-        MethodName::Idpa => eprintln!(
+        MethodName::Idpa => say!(
             "method idpa: as many epochs again, in which labels are corrected by what the network says"
         ),
-        MethodName::Lap => eprintln!(
-            "method lap: history {}, leniency {}, strength {} (half weight at C = {}); histories fill in about {} steps",
+        MethodName::Lap => say!(
+            "method lap: history {}, leniency {}, strength {} (half weight at C = {}); histories fill in about {}",
             settings.rule().history_length,
             settings.rule().leniency,
             short(plan.depression_strength),
             count((176.27 / plan.depression_strength).min(1e15) as u64),
-            count(plan.window_steps),
+            counted(plan.window_steps, "step"),
         ),
     }
+}
+
+/// What may be wrong with the table, which is said to those who asked for no remarks, too.
+pub(crate) fn warn(dataset: &Dataset) {
     for warning in &dataset.warnings {
-        eprintln!("warning: {warning}");
+        say!("warning: {warning}");
     }
 }
 
@@ -102,23 +108,36 @@ fn describe_columns(dataset: &Dataset) {
             column.note.clone().unwrap_or_default(),
         ]);
     }
-    eprint!("{}", table.render());
+    say!("{}", table.render().trim_end());
     if features > LISTED {
-        eprintln!("… and {} more features", count((features - LISTED) as u64));
+        say!("… and {} more features", count((features - LISTED) as u64));
     }
 }
 
 /// A bar, or lines, while a network is trained.
-pub(crate) struct TrainingProgress {
+pub(crate) struct TrainingProgress<'a> {
     progress: Progress,
     quiet: bool,
     sources: usize,
+    interrupt: Option<&'a Interrupt>,
+    step: u64,
 }
 
-impl TrainingProgress {
+impl<'a> TrainingProgress<'a> {
     pub(crate) fn new(what: &'static str, job: &Job<'_>, quiet: bool) -> Self {
         let sources = job.dataset().sources.names.len();
-        Self { progress: Progress::new(what, Some(job.plan.steps), quiet), quiet, sources }
+        let progress = Progress::new(what, Some(job.plan.steps), quiet);
+        Self { progress, quiet, sources, interrupt: None, step: 0 }
+    }
+
+    /// Stops when it is asked to.
+    pub(crate) fn until(self, interrupt: &'a Interrupt) -> Self {
+        Self { interrupt: Some(interrupt), ..self }
+    }
+
+    /// Steps done.
+    pub(crate) fn step(&self) -> u64 {
+        self.step
     }
 
     pub(crate) fn finish(&self) {
@@ -126,9 +145,10 @@ impl TrainingProgress {
     }
 }
 
-impl Watch for TrainingProgress {
+impl Watch for TrainingProgress<'_> {
     fn step(&mut self, run: &lapwing_run::Progress<'_>) -> ControlFlow<()> {
         let sources = self.sources;
+        self.step = run.step;
         self.progress.set(run.step, || {
             let mut message = format!("epoch {}, loss {}", run.epoch + 1, short(run.loss));
             if let Some(loss) = run.last_epoch.and_then(|epoch| epoch.valid_loss) {
@@ -137,19 +157,21 @@ impl Watch for TrainingProgress {
             message.push_str(&format!(", {} of {sources} sources down", run.lowered));
             message
         });
-        ControlFlow::Continue(())
+        match self.interrupt.and_then(Interrupt::signal) {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
     }
 
     fn resumed(&mut self, resumed: &Resumed) {
         match resumed {
-            Resumed::Fallback { step, damaged } => eprintln!(
-                "warning: {}; going on from the checkpoint before, at step {}",
-                lapwing_report::reveal(&damaged.to_string()),
+            Resumed::Fallback { step, damaged } => say!(
+                "warning: {damaged}; going on from the checkpoint before, at step {}",
                 count(*step)
             ),
-            Resumed::At { step } if !self.quiet => eprintln!("going on from step {}", count(*step)),
+            Resumed::At { step } if !self.quiet => say!("going on from step {}", count(*step)),
             Resumed::Fresh if !self.quiet => {
-                eprintln!("no checkpoint yet: starting at the first step");
+                say!("no checkpoint yet: starting at the first step");
             }
             _ => {}
         }

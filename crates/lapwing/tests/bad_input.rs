@@ -65,7 +65,7 @@ fn targets_that_are_not_numbers_are_dropped_and_counted() {
         .assert()
         .success();
     let err = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(err.contains("3 rows dropped: 3 without target"), "{err}");
+    assert!(err.contains("3 rows dropped: 2 with target missing, 1 with target infinite"), "{err}");
     assert!(place.text("run/report.html").contains("target missing"));
 }
 
@@ -170,7 +170,7 @@ fn a_description_that_is_truncated_or_hostile() {
         ("\"inputs\": 2", "\"inputs\": 4000000000"),
         ("\"inputs\": 2", "\"inputs\": 3"),
         ("\"outputs\": 2", "\"outputs\": 1000000"),
-        ("\"format\": 1", "\"format\": 99"),
+        ("\"format\": 2", "\"format\": 99"),
         ("\"dropout\": 0.", "\"dropout\": 7."),
         ("\"numeric\"", "\"categorical\""),
     ] {
@@ -187,18 +187,18 @@ fn a_directory_that_is_no_run() {
     let place = place();
     std::fs::create_dir(place.path("empty")).unwrap();
     place.refuses("predict empty wards.csv", &["model.json"]);
-    place.refuses("sources empty", &["report.json"]);
-    place.refuses("report empty", &["report.json"]);
+    place.refuses("sources empty", &["holds no finished run"]);
+    place.refuses("report empty", &["holds no finished run"]);
     place.refuses("sources nowhere", &["nowhere"]);
     place.refuses("sources wards.csv", &["found a file"]);
-    place.refuses("train --resume empty", &["no table was given", "DATA"]);
+    place.refuses("train --resume empty", &["no such run"]);
 }
 
 #[test]
 fn files_of_a_run_that_are_damaged() {
     let place = trained();
     place.write("run/report.json", "{\"sources\": [{\"rows\": \"many\"}]}");
-    place.refuses("sources run", &["report.json", "many"]);
+    place.refuses("sources run", &["report.json", "not what the run wrote"]);
     place.write("run/report.json", "{\"summary\": 3}");
     place.refuses("report run", &["report.json"]);
     place.write("run/config.toml", "epochs = \"all\"");

@@ -7,7 +7,7 @@ mod tables;
 use std::process::{Command as Process, Stdio};
 use std::time::Duration;
 
-use tables::{Numbers, Place, WARDS, wards};
+use tables::{Numbers, Place, WARDS, killed, wards};
 
 const FILES: [&str; 7] = [
     "model.safetensors",
@@ -52,7 +52,7 @@ fn killed_at_random_moments_and_resumed_it_ends_in_the_same_bytes() {
     assert!(kills > 0, "every run was over before it could be killed");
     place.lapwing(&words).assert().success();
     compare(&place, "whole", "killed");
-    // A finished run can be resumed as well, by its name alone.
+    // A finished run stays as it is.
     place.lapwing("train --resume killed -q").assert().success();
     compare(&place, "whole", "killed");
     let left = std::fs::read_dir(place.path("killed")).unwrap();
@@ -64,7 +64,7 @@ fn a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so() {
     let place = Place::new();
     place.write("wards.csv", &wards(400, &WARDS, 5));
     place.lapwing(&format!("{TRAIN} --out whole")).assert().success();
-    place.lapwing(&format!("{TRAIN} --out run --checkpoint-every 0")).assert().success();
+    killed(&place, TRAIN, "run");
     let path = place.path("run/checkpoint/checkpoint.safetensors");
     let mut bytes = std::fs::read(&path).unwrap();
     let middle = bytes.len() / 2;
@@ -80,7 +80,7 @@ fn a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so() {
 fn a_run_is_not_resumed_with_other_settings() {
     let place = Place::new();
     place.write("wards.csv", &wards(400, &WARDS, 5));
-    place.lapwing(&format!("{TRAIN} --out run --checkpoint-every 0")).assert().success();
+    killed(&place, TRAIN, "run");
     place.refuses("train --resume run --epochs 31", &["epochs = 30", "31"]);
     place.refuses("train --resume run --leniency 2", &["leniency = 0.8"]);
     place.refuses("train --resume run --out other", &["different directories"]);

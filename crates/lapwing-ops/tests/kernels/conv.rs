@@ -206,7 +206,7 @@ fn images_without_channels_or_pixels_give_the_bias_and_no_uninitialised_memory()
     for sizes in cases {
         let _guard = alone();
         for level in lapwing_ops::Level::available() {
-            lapwing_ops::Level::force(Some(level));
+            lapwing_ops::Level::force(Some(level)).unwrap();
             dirty_the_heap();
             let inputs = sizes.inputs(true);
             let device = Device::flex().autodiff();
@@ -231,7 +231,7 @@ fn images_without_channels_or_pixels_give_the_bias_and_no_uninitialised_memory()
                 assert!(of_x.iter().all(|slope| *slope == 0.0), "{sizes:?} at {level:?}");
             }
         }
-        lapwing_ops::Level::force(None);
+        lapwing_ops::Level::force(None).unwrap();
     }
 }
 

@@ -5,5 +5,9 @@
 #[path = "../tables/mod.rs"]
 mod tables;
 
+mod messages;
+mod output;
+mod runs;
+mod signals;
 #[path = "tables.rs"]
 mod ugly_tables;

@@ -62,6 +62,10 @@ impl Place {
         while let Some(directory) = open.pop() {
             for entry in std::fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
+                // Left by a killed process, it means nothing and goes with the next lock.
+                if path.ends_with(".lapwing-lock") {
+                    continue;
+                }
                 if path.is_dir() {
                     open.push(path.clone());
                 }
@@ -70,6 +74,32 @@ impl Place {
         }
         found.sort();
         found
+    }
+}
+
+/// `lapwing` with these words, to be started in a directory and left to itself.
+pub fn start(place: &Place, words: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("lapwing"));
+    command.args(words.split_whitespace()).current_dir(place.path(""));
+    command.stdout(std::process::Stdio::null());
+    command
+}
+
+/// Starts a run that writes checkpoints, and kills it after its second one.
+pub fn killed(place: &Place, words: &str, run: &str) {
+    let words = format!("{words} --out {run} --checkpoint-every 0");
+    let mut child = start(place, &words).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let second = place.path(run).join("checkpoint/checkpoint.previous.safetensors");
+    while !second.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before its second checkpoint");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // Between its two renames it leaves the one before, and no last one.
+    let last = second.with_file_name("checkpoint.safetensors");
+    if !last.exists() {
+        std::fs::copy(&second, last).unwrap();
     }
 }
 
