@@ -7,7 +7,7 @@ mod tables;
 use serde_json::Value;
 use tables::{Place, WARDS, doses, wards};
 
-const MODELS: [&str; 1] = ["mlp"];
+const MODELS: [&str; 2] = ["mlp", "linear"];
 const CLASSES: &str = "train wards.csv --target ill --source ward --epochs 60 -q";
 const VALUES: &str = "train doses.csv --target dose --source ward --epochs 60 -q";
 
@@ -75,6 +75,10 @@ fn models_that_are_not_for_tables_and_models_that_are_not_are_refused() {
         &["resnet20", "images of 32 × 32 pixels", "rows of 2 numbers"],
     );
     place.refuses(&format!("{CLASSES} --model perceptron --out run"), &["auto", "mlp", "resnet20"]);
+    place.refuses(
+        &format!("{CLASSES} --model linear --hidden 8 --out run"),
+        &["linear", "hidden layers"],
+    );
     place.write("config.toml", "model = \"perceptron\"\n");
     place.refuses(
         &format!("{CLASSES} --config config.toml --out run"),

@@ -30,6 +30,7 @@ pub(crate) use layers::MOMENTUM;
 // In the order in which `auto` tries them.
 registry::networks! {
     mlp: Mlp(MlpConfig),
+    linear: Linear(LinearConfig),
     conv3net: Conv3Net(Conv3NetConfig),
     resnet20: ResNet20(ResNet20Config),
     difficult_cnn: DifficultCnn(DifficultCnnConfig),
