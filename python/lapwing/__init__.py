@@ -8,6 +8,7 @@ that training uses everybody early and only the reliable sources late, when netw
 `Lap`, `lapwing.numpy.weigh`         the same for NumPy, JAX and anything else that turns into an array
 `NoiseRate`                          a noise rate per source: probabilities, labels and sources in, weights out
 `LapClassifier`, `LapRegressor`      scikit-learn estimators with ``fit(X, y, sources=...)``
+`methods`                            the methods that the estimators can train with, and their parameters
 `replay`                             the rule over a log of losses from any training run
 `plot`, `report`                     a picture or an HTML page of what the rule found
 ===================================  ===================================================================
@@ -21,6 +22,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from lapwing._lapwing import Table, __version__
+from lapwing._methods import methods
 from lapwing._noise import NoiseRate
 from lapwing._plot import plot
 from lapwing._replay import Replay, replay
@@ -40,6 +42,7 @@ __all__ = [
     "Replay",
     "Table",
     "__version__",
+    "methods",
     "plot",
     "replay",
     "report",

@@ -117,6 +117,7 @@ class Trained:
     @property
     def depression_strength(self) -> float: ...
 
+def methods() -> list[tuple[str, str, bool, list[tuple[str, str, float | None, str]]]]: ...
 def train_network(
     rows: npt.NDArray[np.float32],
     targets: npt.NDArray[Any],

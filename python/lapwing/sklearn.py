@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,10 @@ _PARAMETERS = """
         after a tenth of the steps. 0 is plain training, with verdicts.
     warmup : int, at least 0, default 0
         Steps before the first judgement.
+    method : str, default "lap"
+        How sources are treated; `lapwing.methods()` lists the methods. Whatever it is, sources are judged by LAP's rule.
+    method_parameters : dict or None, default None
+        Parameters of the method, such as ``{"forget_rate": 0.3}`` for co-teaching.
     hidden : sequence of int or None, default None
         Units of the hidden layers. None: two layers that suit the size of the data.
     dropout : float in [0, 1) or None, default None
@@ -82,6 +86,8 @@ class _LapEstimator(BaseEstimator):
         leniency: float = 0.8,
         depression_strength: float | None = None,
         warmup: int = 0,
+        method: str = "lap",
+        method_parameters: Mapping[str, float] | None = None,
         hidden: Sequence[int] | None = None,
         dropout: float | None = None,
         weight_decay: float | None = None,
@@ -96,6 +102,8 @@ class _LapEstimator(BaseEstimator):
         self.leniency = leniency
         self.depression_strength = depression_strength
         self.warmup = warmup
+        self.method = method
+        self.method_parameters = method_parameters
         self.hidden = hidden
         self.dropout = dropout
         self.weight_decay = weight_decay
@@ -133,6 +141,8 @@ class _LapEstimator(BaseEstimator):
                 "leniency": self.leniency,
                 "depression_strength": self.depression_strength,
                 "warmup": self.warmup,
+                "method": self.method,
+                "method_parameters": dict(self.method_parameters or {}),
                 "hidden": None if self.hidden is None else [int(units) for units in self.hidden],
                 "dropout": self.dropout,
                 "weight_decay": self.weight_decay,

@@ -79,6 +79,27 @@ def test_every_finding_is_on_a_source_that_is_flagged_or_gives_one_label_for_all
     assert {source for source, _ in found} == {"2"}
 
 
+def test_every_method_of_the_list_trains_and_judges():
+    X, y, sources, _ = noisy(600)
+    for method in lapwing.methods():
+        quick = dict(QUICK, epochs=10, method=method.name)
+        model = LapClassifier(**quick).fit(X, y, sources=sources)
+        assert set(model.sources_["source"]) == set("01234"), method
+        for parameter in method.parameters:
+            given = {parameter.name: parameter.default}
+            same = LapClassifier(**quick, method_parameters=given).fit(X, y, sources=sources)
+            assert np.array_equal(model.predict_proba(X), same.predict_proba(X)), parameter
+            with pytest.raises(ValueError, match=f"must be {parameter.range}"):
+                LapClassifier(**quick, method_parameters={parameter.name: -1.0}).fit(X, y, sources=sources)
+        if method.classification_only:
+            with pytest.raises(ValueError, match="classification"):
+                LapRegressor(**quick).fit(X, X[:, 0], sources=sources)
+    with pytest.raises(ValueError, match="forget-rate is a parameter of co-teaching, and the method is lap"):
+        LapClassifier(**QUICK, method_parameters={"forget_rate": 0.1}).fit(X, y, sources=sources)
+    with pytest.raises(ValueError, match="no method is called"):
+        LapClassifier(**QUICK, method="magic").fit(X, y, sources=sources)
+
+
 def test_regression_with_texts_as_sources_and_classes_of_text():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(900, 3))

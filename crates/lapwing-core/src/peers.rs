@@ -1,5 +1,6 @@
 //! Workers that train together: one process, or many.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -109,24 +110,31 @@ impl Peers for Alone {
     }
 }
 
-impl<K: Hash + Eq + Clone> Lap<K> {
-    /// One step with the parts of a batch that all workers hold: tells the others what the own part
-    /// says, merges what they say in the order of their ranks, and updates. All workers end in the
-    /// same state, that of one worker with the whole batch.
+impl<K: Hash + Eq + Clone + Serialize + DeserializeOwned> BatchSums<K> {
+    /// The sums of the whole batch, of which every worker has summed up a part: what all of them
+    /// say, merged in the order of their ranks. All must have made the same number of steps.
     ///
     /// # Errors
     /// Where workers cannot talk, say something that is no message, or are at different steps.
-    /// Nothing has changed then.
-    pub fn update_among(&mut self, own: &BatchSums<K>, peers: &dyn Peers) -> Result<(), PeerError>
-    where
-        K: Serialize + DeserializeOwned,
-    {
+    pub fn among(&self, step: u64, peers: &dyn Peers) -> Result<Cow<'_, Self>, PeerError> {
         if peers.count() == 1 {
-            return Ok(self.update(own)?);
+            return Ok(Cow::Borrowed(self));
         }
-        let own = Message { step: self.step(), sums: own.clone() }.encode();
+        let own = Message { step, sums: self.clone() }.encode();
         let own = own.map_err(|problem| MessageError { worker: peers.rank(), problem })?;
-        Ok(self.update(&Message::merge(&peers.gather(&own)?, self.step())?)?)
+        Ok(Cow::Owned(Message::merge(&peers.gather(&own)?, step)?))
+    }
+}
+
+impl<K: Hash + Eq + Clone + Serialize + DeserializeOwned> Lap<K> {
+    /// One step with the part of a batch that this worker holds. All workers end in the same state,
+    /// that of one worker with the whole batch.
+    ///
+    /// # Errors
+    /// Those of [`BatchSums::among`] and of [`update`](Self::update). Nothing has changed then.
+    pub fn update_among(&mut self, own: &BatchSums<K>, peers: &dyn Peers) -> Result<(), PeerError> {
+        let whole = own.among(self.step(), peers)?;
+        Ok(self.update(&whole)?)
     }
 }
 

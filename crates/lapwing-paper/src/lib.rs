@@ -26,7 +26,7 @@ pub use cell::{Cell, Form, Selection};
 pub use data::{DataDir, DataSet};
 pub use error::PaperError;
 pub use recipe::{
-    Condition, FigureKind, Kind, MethodKind, MethodRecipe, Recipe, Version, recipe, recipes,
+    Condition, FigureKind, Kind, MethodKeys, MethodRecipe, Recipe, Version, recipe, recipes,
 };
 pub use record::{Record, Records};
 pub use run::{Request, Watch, run};

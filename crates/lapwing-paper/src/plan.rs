@@ -2,7 +2,7 @@
 
 use lapwing_noise::NoiseKind;
 use lapwing_train::{
-    Architecture, Conv3NetConfig, DifficultCnnConfig, Guards, Loss, MethodConfig, MlpConfig,
+    Architecture, Conv3NetConfig, DifficultCnnConfig, Loss, MethodConfig, MlpConfig,
     OptimiserConfig, ResNet20Config, Schedule, TrainConfig,
 };
 use serde::Serialize;
@@ -11,8 +11,8 @@ use crate::cell::{Cell, Form};
 use crate::data::DataSet;
 use crate::error::PaperError;
 use crate::recipe::{
-    BatchLabels, Condition, Layout, MethodKind, MethodRecipe, Model, ModelKind, OptimiserKind,
-    Recipe, Sources, Training,
+    BatchLabels, Condition, Layout, MethodRecipe, Model, ModelKind, OptimiserKind, Recipe, Sources,
+    Training,
 };
 
 /// Everything that decides on the numbers of a cell, but for its seeds.
@@ -80,8 +80,7 @@ impl Plan {
             noise_kind: condition.noise,
             random_classes: method.random_classes.or(condition.random_classes),
             batch_labels: method.batch_labels,
-            method: config(recipe, condition, method, training.epochs)
-                .map_err(|problem| refuse(&problem))?,
+            method: config(recipe, condition, method).map_err(|problem| refuse(&problem))?,
             sources,
             model,
             training,
@@ -124,17 +123,12 @@ impl Plan {
 
     /// Multiplications for one sample in one epoch, in thousands, about: a measure of the work, for progress.
     pub(crate) fn work(&self, inputs: usize) -> u64 {
-        let passes = match self.method {
-            MethodConfig::CoTeaching { .. } => 2,
-            _ => 1,
-        };
-        passes * thousands(&self.model, inputs)
+        self.method.kind().networks() as u64 * thousands(&self.model, inputs)
     }
 
     /// Epochs in all, those included that do not count.
     pub(crate) fn epochs(&self) -> u64 {
-        let phases = if matches!(self.method, MethodConfig::Idpa { .. }) { 2 } else { 1 };
-        phases * self.training.epochs as u64
+        self.method.kind().epochs(self.training.epochs) as u64
     }
 }
 
@@ -156,40 +150,16 @@ fn config(
     recipe: &Recipe,
     condition: &Condition,
     method: &MethodRecipe,
-    epochs: usize,
 ) -> Result<MethodConfig, String> {
-    let needed = |value: Option<f64>, name: &str| {
-        value.ok_or_else(|| format!("method {} needs {name}", method.id))
-    };
-    Ok(match method.kind()? {
-        MethodKind::Standard => MethodConfig::Standard,
-        MethodKind::Lap => {
-            MethodConfig::Lap { rule: recipe.rule(condition, method), guards: Guards::default() }
-        }
-        MethodKind::LabelSmoothing => {
-            MethodConfig::LabelSmoothing { rate: needed(method.smoothing, "smoothing")? }
-        }
-        MethodKind::CoTeaching => MethodConfig::CoTeaching {
-            forget_rate: needed(method.forget_rate, "forget-rate")?,
-            ramp_epochs: method.ramp_epochs.unwrap_or(1),
-            decay_from: method.decay_from.filter(|&from| from < epochs),
-            divide_twice: method.divide_twice,
-        },
-        MethodKind::Cdr => MethodConfig::Cdr {
-            noise_rate: match method.noise_rate_zero.contains(&condition.id) {
-                true => 0.0,
-                false => needed(method.noise_rate, "noise-rate")?,
-            },
-        },
-        MethodKind::Idpa => MethodConfig::Idpa {
-            first: needed(method.first, "first")?,
-            rate: needed(method.step, "step")?,
-        },
-        MethodKind::Arfl => MethodConfig::Arfl {
-            tolerance: needed(method.tolerance, "tolerance")?,
-            workers: method.workers.unwrap_or(1),
-        },
-    })
+    let kind = method.kind()?;
+    let mut config = MethodConfig::new(kind);
+    for (&name, &value) in &method.parameters {
+        let untold = name == "noise-rate" && method.noise_rate_zero.contains(&condition.id);
+        let value = if untold { 0.0 } else { value };
+        config = config.with(name, value).map_err(|error| error.to_string())?;
+    }
+    // The others are not judged: it would cost time, and nobody asks.
+    Ok(if kind.runs_rule() { config.judged_by(recipe.rule(condition, method)) } else { config })
 }
 
 #[cfg(test)]
@@ -225,10 +195,12 @@ mod tests {
     fn methods_change_what_their_scripts_changed() {
         let id = "table-1-fashion-mnist";
         let cdr = plan(id, "random-label", "cdr", Form::FULL);
-        assert!(matches!(cdr.method, MethodConfig::Cdr { noise_rate: 0.6 }));
+        let noise_rate =
+            |plan: &Plan| serde_json::to_value(&plan.method).unwrap()["noise_rate"].clone();
+        assert_eq!(noise_rate(&cdr), 0.6);
         assert_eq!(cdr.training.weight_decay, 1e-4);
         let cdr = plan(id, "batch-label-flip", "cdr", Form::FULL);
-        assert!(matches!(cdr.method, MethodConfig::Cdr { noise_rate: 0.0 }));
+        assert_eq!(noise_rate(&cdr), 0.0);
         let arfl = plan(id, "random-label", "arfl", Form::FULL);
         assert!(!arfl.model.softmax && arfl.batch_labels == BatchLabels::Chunk);
         let arfl = plan("table-1-cifar-100", "random-label", "arfl", Form::FULL);

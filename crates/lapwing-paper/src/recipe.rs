@@ -1,7 +1,10 @@
 //! Recipes: what an experiment consists of, as data.
 
+use std::collections::BTreeMap;
+
 use lapwing_core::{LapConfig, Ties};
 use lapwing_noise::NoiseKind;
+use lapwing_train::{METHODS, MethodKind, method_named};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -287,16 +290,25 @@ fn noise<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<NoiseKind,
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
-/// A column of the table.
+/// A column of the table: a method, its parameters, and what else it changes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Table")]
+pub struct MethodRecipe {
+    keys: MethodKeys,
+    /// Parameters of the method, by name.
+    pub parameters: BTreeMap<&'static str, f64>,
+}
+
+/// What a column says beside the parameters of its method.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct MethodRecipe {
+pub struct MethodKeys {
     /// Its name on the command line.
     pub id: String,
     /// Its name in the table.
     pub name: String,
     /// What it is, where its name does not say so.
-    pub kind: Option<MethodKind>,
+    pub kind: Option<String>,
     /// The only conditions it is run in.
     pub conditions: Option<Vec<String>>,
     /// Epochs, runs, sources, chunks, noisy sources, classes of random labels, weight decay and softmax, where they are
@@ -322,50 +334,51 @@ pub struct MethodRecipe {
     /// Parameters of the rule.
     #[serde(default)]
     pub lap: Rule,
-    /// Of Label Smoothing: the share of the target spread over all classes.
-    pub smoothing: Option<f64>,
-    /// Of Co-teaching: the share of samples dropped in the end.
-    pub forget_rate: Option<f64>,
-    /// Of Co-teaching: epochs until then.
-    pub ramp_epochs: Option<usize>,
-    /// Of Co-teaching: the epoch from which the learning rate falls.
-    pub decay_from: Option<usize>,
-    /// Of CDR: the share of noise it is told.
-    pub noise_rate: Option<f64>,
     /// Of CDR: conditions in which it is told that there is none.
     #[serde(default)]
     pub noise_rate_zero: Vec<String>,
-    /// Of Co-teaching: whether the loss is divided by the number of samples once more.
-    #[serde(default)]
-    pub divide_twice: bool,
-    /// Of ARFL: how far the loss of a client may lie above the others' before it is dropped.
-    pub tolerance: Option<f64>,
-    /// Of ARFL: optimisers that the clients share.
-    pub workers: Option<usize>,
-    /// Of IDPA: the first share of confusion.
-    pub first: Option<f64>,
-    /// Of IDPA: the rate at which it moves.
-    pub step: Option<f64>,
 }
 
-/// The methods.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MethodKind {
-    /// Every sample counts the same.
-    Standard,
-    /// Loss Adapted Plasticity.
-    Lap,
-    /// Auto-weighted robust federated learning.
-    Arfl,
-    /// Instance-dependent label noise by posteriors.
-    Idpa,
-    /// Two networks that teach each other.
-    CoTeaching,
-    /// Early learning with the critical parameters.
-    Cdr,
-    /// Targets with a share for all classes.
-    LabelSmoothing,
+impl TryFrom<Table> for MethodRecipe {
+    type Error = String;
+
+    /// What is no parameter of a method is a key of the recipe, and must be one of its own.
+    fn try_from(table: Table) -> Result<Self, String> {
+        let parameter = |key: &str| {
+            let all = METHODS.iter().flat_map(|kind| kind.parameters());
+            all.map(|parameter| parameter.name).find(|name| *name == key)
+        };
+        let (mut parameters, mut keys) = (BTreeMap::new(), Table::new());
+        for (key, value) in table {
+            match (parameter(&key), &value) {
+                (None, _) => {
+                    keys.insert(key, value);
+                }
+                (Some(name), Value::Float(number)) => {
+                    parameters.insert(name, *number);
+                }
+                (Some(name), Value::Integer(number)) => {
+                    parameters.insert(name, *number as f64);
+                }
+                (Some(name), Value::Boolean(yes)) => {
+                    parameters.insert(name, f64::from(u8::from(*yes)));
+                }
+                (Some(name), other) => {
+                    return Err(format!("{name} is {other}, expected a number"));
+                }
+            }
+        }
+        let keys: MethodKeys = keys.try_into().map_err(|error| error.to_string())?;
+        Ok(Self { keys, parameters })
+    }
+}
+
+impl std::ops::Deref for MethodRecipe {
+    type Target = MethodKeys;
+
+    fn deref(&self) -> &MethodKeys {
+        &self.keys
+    }
 }
 
 /// The forms of batch label noise.
@@ -509,12 +522,11 @@ impl Recipe {
 
 impl MethodRecipe {
     /// What it is.
-    pub fn kind(&self) -> Result<MethodKind, String> {
-        match self.kind {
-            Some(kind) => Ok(kind),
-            None => Value::String(self.id.clone())
-                .try_into()
-                .map_err(|_| format!("method {:?} needs a kind", self.id)),
+    pub fn kind(&self) -> Result<&'static dyn MethodKind, String> {
+        let named = |name: &str| method_named(name).map_err(|error| error.to_string());
+        match &self.keys.kind {
+            Some(kind) => named(kind),
+            None => named(&self.id).map_err(|_| format!("method {:?} needs a kind", self.id)),
         }
     }
 }

@@ -72,7 +72,7 @@ impl Record {
     /// Whether it was made with these settings. Settings that did not exist when it was made are passed over: hours of
     /// runs are not thrown away for a new option that stands at its default.
     pub(crate) fn agrees(&self, settings: &Value) -> bool {
-        agree(&self.settings, settings)
+        agree(&in_words_of_today(self.settings.clone()), settings)
     }
 
     /// A number by its name: one that was measured once, or the greatest (`max-…`), least (`min-…`) or last
@@ -93,6 +93,23 @@ impl Record {
             _ => None,
         }
     }
+}
+
+/// Settings of a record in the words of today: two parameters of methods had other names once, and one that was not
+/// given was written as null.
+fn in_words_of_today(mut settings: Value) -> Value {
+    if let Some(Value::Object(method)) = settings.get_mut("method") {
+        let name = match method.get("kind").and_then(Value::as_str) {
+            Some("label-smoothing") => "smoothing",
+            Some("idpa") => "step",
+            _ => "rate",
+        };
+        if let Some(rate) = method.remove("rate") {
+            method.insert(name.to_owned(), rate);
+        }
+        method.retain(|_, value| !value.is_null());
+    }
+    settings
 }
 
 /// Whether everything that the old settings say is said by the new ones, too.

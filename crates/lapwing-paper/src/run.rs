@@ -246,7 +246,7 @@ impl Job {
         let Tester { failure, unreliability, .. } = tester;
         record.unreliability = unreliability;
         for source in 0..traced {
-            let standing = trainer.method().standing(source as u32);
+            let standing = trainer.standing(source as u32);
             let name = format!("unreliability-{source}");
             record.values.insert(name, standing.unreliability as f64);
             record.values.insert(format!("weight-{source}"), standing.weight);

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::cell::Cell;
 use crate::error::PaperError;
-use crate::recipe::{MethodKind, Recipe};
+use crate::recipe::Recipe;
 use crate::record::Record;
 
 const FEATURES: usize = 20;
@@ -45,7 +45,7 @@ pub(crate) fn settings(recipe: &Recipe, cell: &Cell) -> Result<Settings, PaperEr
     };
     let condition = recipe.condition(&cell.condition).ok_or_else(|| refuse("no such condition"))?;
     let method = recipe.method(&cell.method).ok_or_else(|| refuse("no such method"))?;
-    let weighs = method.kind().map_err(|problem| refuse(&problem))? == MethodKind::Lap;
+    let weighs = method.kind().map_err(|problem| refuse(&problem))?.runs_rule();
     let (Some(model), Some(training)) = (&recipe.model, &recipe.training) else {
         return Err(refuse("no model or no training"));
     };
@@ -130,7 +130,8 @@ fn step(settings: &Settings, seed: u64) -> Result<Duration, lapwing_train::Train
         relabel: None,
     };
     let mut clock = Clock { ends: Vec::new() };
-    Trainer::new(config, &MethodConfig::Standard, data, DeviceName::Cpu)?.run(&mut clock, None)?;
+    let standard = MethodConfig::named("standard")?;
+    Trainer::new(config, &standard, data, DeviceName::Cpu)?.run(&mut clock, None)?;
     let (first, last) = (clock.ends[WARM_STEPS - 1], clock.ends[clock.ends.len() - 1]);
     Ok((last - first) / (clock.ends.len() - WARM_STEPS) as u32)
 }

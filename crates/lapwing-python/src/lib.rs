@@ -32,7 +32,7 @@ mod _lapwing {
     #[pymodule_export]
     use crate::table::{_restore_table, Table};
     #[pymodule_export]
-    use crate::train::{_restore_network, Network, Trained, train_network};
+    use crate::train::{_restore_network, Network, Trained, methods, train_network};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

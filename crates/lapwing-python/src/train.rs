@@ -1,5 +1,6 @@
 //! Training on arrays: what the scikit-learn estimators are made of.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,9 +9,9 @@ use lapwing_core::LapConfig;
 use lapwing_judge::{Finding, JudgeError, SourceRow, TrajectoryPoint};
 use lapwing_run::{MOST_POINTS, Recorder};
 use lapwing_train::{
-    Data, DataError, DataShape, DeviceName, Epoch, Finish, Guards, Matrix, MethodConfig, Model,
-    ModelError, ModelSpec, Observer, PlanError, Predictions, Samples, Step, Targets, TrainConfig,
-    TrainError, Trainer, Wishes, plan,
+    Audience, Data, DataError, DataShape, DeviceName, Epoch, Finish, METHODS, Matrix, MethodConfig,
+    MethodKind, Model, ModelError, ModelSpec, Observer, Parameter, PlanError, Predictions, Samples,
+    Step, Targets, TrainConfig, TrainError, Trainer, Wishes, plan,
 };
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -74,6 +75,8 @@ pub(crate) struct Settings {
     batch_size: Option<usize>,
     epochs: Option<usize>,
     patience: Option<usize>,
+    method: String,
+    method_parameters: BTreeMap<String, f64>,
 }
 
 impl Settings {
@@ -82,7 +85,7 @@ impl Settings {
         &self,
         data: &Data<'_>,
         sources: usize,
-    ) -> Result<(TrainConfig, MethodConfig), PlanError> {
+    ) -> Result<(TrainConfig, MethodConfig), FitError> {
         let wishes = Wishes {
             hidden: self.hidden.clone(),
             dropout: self.dropout,
@@ -102,7 +105,11 @@ impl Settings {
             warmup: self.warmup,
             ..LapConfig::default()
         };
-        Ok((plan.config(self.seed), MethodConfig::Lap { rule, guards: Guards::default() }))
+        let mut method = MethodConfig::named(&self.method).map_err(TrainError::from)?;
+        for (name, &value) in &self.method_parameters {
+            method = method.with(&name.replace('_', "-"), value).map_err(TrainError::from)?;
+        }
+        Ok((plan.config(self.seed), method.judged_by(rule)))
     }
 }
 
@@ -136,6 +143,7 @@ struct Outcome {
     epochs: Vec<Epoch>,
     points: Vec<TrajectoryPoint>,
     lap: lapwing_core::Lap<u32>,
+    method: MethodConfig,
     /// By number, with what was found in them.
     judged: Vec<SourceRow>,
     findings: Vec<Vec<Finding>>,
@@ -210,7 +218,8 @@ pub(crate) fn train_network(
             return Err(interruption.into());
         }
         let (model, lap) = (trainer.model()?, trainer.method().lap().ok_or(FitError::Damaged)?);
-        let judged = judged(lap, &names, train.iter().map(|&row| sources[row as usize]));
+        let judged =
+            judged(&trainer, &method, lap, &names, train.iter().map(|&row| sources[row as usize]));
         let given = match &targets {
             Targets::Classes { labels: codes, .. } => Given::Classes {
                 names: labels,
@@ -228,11 +237,12 @@ pub(crate) fn train_network(
             points: watcher.recorder.into_points(),
             lap: lap.clone(),
             model,
+            method,
             judged,
             findings,
         })
     })?;
-    let Outcome { model, epochs, points, lap, judged, findings } = outcome;
+    let Outcome { model, epochs, points, lap, method, judged, findings } = outcome;
     let name = |source: u32| names.get(source as usize).cloned().unwrap_or_default();
     let seen: Vec<SourceRow> =
         lap.sources().map(|status| judged[*status.source as usize].clone()).collect();
@@ -243,12 +253,14 @@ pub(crate) fn train_network(
         steps: table(step_table(&points, name)?)?,
         epochs: table(epoch_table(&epochs)?)?,
         findings: findings::json(&judged, &findings).map_err(FitError::from)?,
-        depression_strength: lap.config().depression_strength,
+        depression_strength: method.rule().depression_strength,
     })
 }
 
 /// All sources by number, judged; `of_rows` are those of the training rows.
 fn judged(
+    trainer: &Trainer<'_>,
+    method: &MethodConfig,
     lap: &lapwing_core::Lap<u32>,
     names: &[String],
     of_rows: impl Iterator<Item = u32>,
@@ -258,8 +270,13 @@ fn judged(
     let mut all: Vec<SourceRow> = names.iter().map(unseen).collect();
     for status in lap.sources() {
         if let Some(row) = all.get_mut(*status.source as usize) {
-            *row =
-                SourceRow { rows: 0, ..SourceRow::seen(std::mem::take(&mut row.source), &status) };
+            // Where another method weighs, the rule has looked on without a say.
+            *row = SourceRow {
+                rows: 0,
+                weight: trainer.standing(*status.source).weight,
+                rule_weight: method.rule_weight(status.unreliability),
+                ..SourceRow::seen(std::mem::take(&mut row.source), &status)
+            };
         }
     }
     for source in of_rows {
@@ -269,6 +286,24 @@ fn judged(
         row.judge(lap.config().history_length);
     }
     all
+}
+
+/// The methods: name, what it does, whether it is for classification only, and its parameters, each
+/// a name, what it does, the default and the range.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub(crate) fn methods()
+-> Vec<(&'static str, &'static str, bool, Vec<(String, &'static str, Option<f64>, String)>)> {
+    let parameters = |kind: &&dyn MethodKind| {
+        let told = kind.parameters().iter().filter(|own| own.audience == Audience::Everybody);
+        let tell =
+            |own: &Parameter| (own.identifier(), own.about, own.default, own.range.to_string());
+        told.map(tell).collect()
+    };
+    let tell = |kind: &&'static dyn MethodKind| {
+        (kind.name(), kind.about(), kind.needs_classes(), parameters(kind))
+    };
+    METHODS.iter().map(tell).collect()
 }
 
 fn matrix(rows: &PyReadonlyArray2<'_, f32>) -> PyResult<Matrix> {

@@ -1,15 +1,16 @@
 //! Methods side by side: the same splits and the same first parameters for all of them, repeat by repeat.
 
 use lapwing_data::Split;
+use lapwing_train::MethodKind;
 
 use crate::paired::Difference;
-use crate::{Job, MethodName, Metrics, Prepared, RunError, Settings, Watch};
+use crate::{Job, Metrics, Prepared, RunError, Settings, Watch};
 
 /// All results of a method, by repeat.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The method.
-    pub method: MethodName,
+    pub method: &'static dyn MethodKind,
     /// On the test rows of each repeat.
     pub metrics: Vec<Metrics>,
 }
@@ -41,7 +42,7 @@ impl Comparison {
     pub fn run(
         prepared: &mut Prepared,
         settings: &Settings,
-        methods: &[MethodName],
+        methods: &[&'static dyn MethodKind],
         repeats: u32,
         watch: &mut dyn Watch,
     ) -> Result<Self, RunError> {
@@ -49,11 +50,11 @@ impl Comparison {
             methods.iter().map(|&method| Outcome { method, metrics: Vec::new() }).collect();
         for repeat in 0..u64::from(repeats) {
             let seed = settings.seed().wrapping_add(repeat);
-            let mut settings = Settings { seed: Some(seed), ..settings.clone() };
+            let settings = Settings { seed: Some(seed), ..settings.clone() };
             prepared.split = Split::new(&prepared.dataset.target, &settings.split()?)?;
             for outcome in &mut outcomes {
-                settings.method = Some(outcome.method);
                 watch.training(outcome.method);
+                let settings = settings.for_method(outcome.method);
                 outcome.metrics.push(tested(prepared, &settings, watch)?);
             }
         }
@@ -72,8 +73,8 @@ impl Comparison {
     /// The pair that answers the question: LAP against standard training, in whatever order they were named, or else
     /// the last method against the first. `None` where there is one method only.
     pub fn pair(&self) -> Option<(&Outcome, &Outcome)> {
-        let find = |method| self.outcomes.iter().find(|outcome| outcome.method == method);
-        match (find(MethodName::Lap), find(MethodName::Standard)) {
+        let find = |name| self.outcomes.iter().find(|outcome| outcome.method.name() == name);
+        match (find("lap"), find("standard")) {
             (Some(lap), Some(standard)) => Some((lap, standard)),
             _ => match self.outcomes.as_slice() {
                 [first, .., last] => Some((last, first)),

@@ -7,7 +7,7 @@ use lapwing_data::DataError;
 use lapwing_judge::{JudgeError, Ruling};
 use lapwing_report::{ReportError, reveal};
 use lapwing_store::StoreError;
-use lapwing_train::{DeviceError, ModelError, PlanError, TrainError};
+use lapwing_train::{DeviceError, MethodError, ModelError, PlanError, TrainError};
 use thiserror::Error;
 
 /// Why a run cannot start, go on, or be read.
@@ -49,6 +49,12 @@ pub enum RunError {
     /// Something without which there is no run.
     #[error("no {0} was given")]
     Missing(&'static str),
+    /// The method refused.
+    #[error(transparent)]
+    Method(#[from] MethodError),
+    /// A momentum for an optimiser that has none.
+    #[error("momentum is a parameter of sgd, and the optimiser is adam")]
+    Momentum,
     /// Both a table and a share to test on.
     #[error("both a test file and a test fraction: expected one of them")]
     TwoTests,

@@ -8,13 +8,13 @@ use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
 use lapwing_sample::Data;
 use lapwing_train::{
-    CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer,
-    OptimiserConfig, Plan, Resumed, Step, TrainConfig, Trainer, Wishes, plan,
+    CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, MethodKind, Model,
+    Observer, OptimiserConfig, Plan, Resumed, Step, TrainConfig, Trainer, Wishes, plan,
 };
 
 use crate::recorder::{MOST_POINTS, Recorder};
-use crate::settings::{FORGET_RATE, LossName, NOISE_RATE, SMOOTHING, TOLERANCE};
-use crate::{Choice, MethodName, Metrics, Prepared, RunError, Settings, model_file};
+use crate::settings::LossName;
+use crate::{Choice, Metrics, Prepared, RunError, Settings, model_file};
 
 /// Fewest rows that can be called a training set.
 const FEWEST_ROWS: usize = 4;
@@ -36,9 +36,6 @@ pub struct Job<'a> {
     pub input: Input,
     config: TrainConfig,
     method: MethodConfig,
-    guards: Guards,
-    /// Rows that are trained on: all, or those of sources that are not blocked.
-    train: Vec<u32>,
     device: DeviceName,
 }
 
@@ -70,7 +67,7 @@ pub trait Watch {
     }
 
     /// Before each training of a comparison.
-    fn training(&mut self, method: MethodName) {
+    fn training(&mut self, method: &'static dyn MethodKind) {
         let _ = method;
     }
 
@@ -134,42 +131,24 @@ impl<'a> Job<'a> {
         let mut plan = plan(&shape, rule.history_length, &settings.wishes()?)?;
         let settings = filled(settings, dataset, &plan)?;
         let bound = input.bind(&dataset.table)?;
-        // LAP gives blocked sources no weight; nobody else has weights to give.
-        let kept = |row: &u32| {
-            settings.method() == MethodName::Lap
-                || !guards.blocked.contains(&dataset.sources.codes[*row as usize])
-        };
-        let train: Vec<u32> = split.train.iter().copied().filter(kept).collect();
         let data = Data {
             samples: &*bound,
             targets: &dataset.target,
             sources: &dataset.sources.codes,
-            train: &train,
+            train: &split.train,
             valid: &split.validation,
             relabel: None,
         };
         let config = plan.config(settings.seed());
         let rule =
             lapwing_core::LapConfig { depression_strength: plan.depression_strength, ..rule };
-        let method = settings.method_config(rule, &guards);
+        let method = settings.method_config(rule, &guards)?;
         // Refused here rather than after the first file is written.
         let trainer = Trainer::new(config.clone(), &method, data, device)?;
         plan.steps = trainer.steps();
         drop(trainer);
         drop(bound);
-        Ok(Self {
-            dataset,
-            split,
-            settings,
-            usual,
-            plan,
-            input,
-            config,
-            method,
-            guards,
-            train,
-            device,
-        })
+        Ok(Self { dataset, split, settings, usual, plan, input, config, method, device })
     }
 
     /// Trains.
@@ -183,7 +162,7 @@ impl<'a> Job<'a> {
             samples: &*bound,
             targets: &self.dataset.target,
             sources: &self.dataset.sources.codes,
-            train: &self.train,
+            train: &self.split.train,
             valid: &self.split.validation,
             relabel: None,
         };
@@ -200,7 +179,7 @@ impl<'a> Job<'a> {
             let resumed = trainer.resume(&saved.directory, &mut witness)?;
             witness.last_epoch = trainer.history().last().cloned();
             for (source, lowered) in witness.lowered.iter_mut().enumerate() {
-                *lowered = trainer.method().standing(source as u32).weight < 0.5;
+                *lowered = trainer.standing(source as u32).weight < 0.5;
             }
             witness.watch.resumed(&resumed);
         }
@@ -219,16 +198,16 @@ impl<'a> Job<'a> {
     }
 
     fn facts(&self, trainer: &Trainer<'_>) -> Vec<SourceRow> {
+        let guards = self.method.guards();
         let ruling = |source: u32| {
-            let rulings =
-                [(&self.guards.blocked, Ruling::Blocked), (&self.guards.trusted, Ruling::Trusted)];
+            let rulings = [(&guards.blocked, Ruling::Blocked), (&guards.trusted, Ruling::Trusted)];
             rulings.into_iter().find(|(named, _)| named.contains(&source)).map(|(_, ruling)| ruling)
         };
         let mut facts: Vec<SourceRow> = (0..)
             .zip(&self.dataset.sources.names)
             .map(|(source, name)| SourceRow {
                 source: name.clone(),
-                weight: 1.0,
+                weight: trainer.standing(source).weight,
                 rule_weight: 1.0,
                 ruling: ruling(source),
                 ..SourceRow::default()
@@ -238,27 +217,15 @@ impl<'a> Job<'a> {
             facts[self.dataset.sources.codes[row as usize] as usize].rows += 1;
         }
         let Some(lap) = trainer.method().lap() else { return facts };
-        let strength = self.plan.depression_strength;
-        let looked_on = self.settings.method() != MethodName::Lap;
         for status in lap.sources() {
             let known = &mut facts[*status.source as usize];
             *known = SourceRow {
                 rows: known.rows,
                 ruling: known.ruling,
-                weight: trainer.method().standing(*status.source).weight,
+                weight: known.weight,
+                // Where another method weighs, the rule has looked on without a say.
+                rule_weight: self.method.rule_weight(status.unreliability),
                 ..SourceRow::seen(std::mem::take(&mut known.source), &status)
-            };
-            if looked_on {
-                let depression = lapwing_core::DISCRETE_AMOUNT * strength;
-                known.rule_weight =
-                    1.0 - libm::tanh(depression * status.unreliability as f64).powi(2);
-            }
-        }
-        for known in &mut facts {
-            known.weight = match known.ruling {
-                Some(Ruling::Blocked) => 0.0,
-                Some(Ruling::Trusted) => 1.0,
-                None => known.weight.max(self.guards.floor),
             };
         }
         facts
@@ -274,6 +241,11 @@ impl<'a> Job<'a> {
         let bound = self.input.bind(&self.dataset.table)?;
         let predictions = model.predict(&*bound, rows)?;
         Ok(Metrics::of(&self.dataset.target.select(rows), &predictions))
+    }
+
+    /// The method with its parameters.
+    pub fn method(&self) -> &MethodConfig {
+        &self.method
     }
 
     /// The table.
@@ -347,6 +319,7 @@ fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Setting
         test_fraction: Some(split.test),
         validation_fraction: Some(split.validation),
         method: Some(settings.method()),
+        parameters: settings.all_parameters(),
         model: Some(Choice::Is(plan.architecture.kind())),
         loss: Some(Choice::Is(loss)),
         huber_delta,
@@ -365,10 +338,6 @@ fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Setting
         strength: Some(Choice::Is(plan.depression_strength)),
         warmup: Some(rule.warmup),
         floor: Some(settings.floor.unwrap_or(0.0)),
-        smoothing: settings.used(MethodName::LabelSmoothing, settings.smoothing, SMOOTHING),
-        forget_rate: settings.used(MethodName::CoTeaching, settings.forget_rate, FORGET_RATE),
-        noise_rate: settings.used(MethodName::Cdr, settings.noise_rate, NOISE_RATE),
-        tolerance: settings.used(MethodName::Arfl, settings.tolerance, TOLERANCE),
         trust: Some(settings.trust.clone().unwrap_or_default()),
         block: Some(settings.block.clone().unwrap_or_default()),
         seed: Some(settings.seed()),
@@ -424,6 +393,33 @@ fn close_names(names: &[String], asked: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_that_names_a_source_that_does_not_exist_is_refused() {
+        let observer = |sources| Witness {
+            recorder: Recorder::new(10),
+            lowered: vec![false; sources],
+            loss: None,
+            last_epoch: None,
+            epochs: 1,
+            watch: Box::leak(Box::new(())),
+        };
+        let standing = lapwing_train::Standing { unreliability: 0, weight: 1.0 };
+        let mut one = observer(3);
+        let _ = one.on_step(&Step {
+            step: 0,
+            steps: 1,
+            epoch: 0,
+            learning_rate: 0.1,
+            rows: &[],
+            losses: &[],
+            weights: &[],
+            sources: &[lapwing_train::SourceStep { source: 2, loss: None, standing }],
+        });
+        let saved = one.save();
+        assert!(observer(3).load(&saved).is_ok());
+        assert!(observer(2).load(&saved).unwrap_err().contains("source"));
+    }
 
     #[test]
     fn names_that_look_alike_are_suggested() {

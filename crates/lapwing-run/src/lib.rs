@@ -69,4 +69,4 @@ pub use prepare::Prepared;
 pub use recorder::{MOST_POINTS, Recorder};
 pub use replay::{Replay, ReplayError};
 pub use results::{MetricLine, Results};
-pub use settings::{LossName, MethodName, OptimiserName, Settings};
+pub use settings::{LossName, OptimiserName, Parameters, Settings, method_parameters};

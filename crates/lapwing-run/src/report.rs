@@ -13,7 +13,7 @@ use lapwing_sample::Targets;
 
 use crate::judgement::Judgement;
 use crate::results::{MetricLine, best_epoch};
-use crate::{Fit, Job, MethodName};
+use crate::{Fit, Job};
 
 /// Points of a line in a picture: more than there are pixels for is waste.
 const MOST_POINTS: usize = 240;
@@ -80,16 +80,16 @@ impl Run<'_> {
                 lapwing_data::Task::Classification => Task::Classification,
                 lapwing_data::Task::Regression => Task::Regression,
             },
-            method: settings.method().word().to_owned(),
+            method: settings.method().name().to_owned(),
             rows: job.split().train.len() as u64,
             steps: self.fit.steps,
             epochs: self.fit.history.len() as u64,
             best_epoch: Some(best_epoch(&self.fit.history) as u64),
             history_length: settings.rule().history_length as u64,
             leniency: settings.rule().leniency,
-            depression_strength: match settings.method() {
-                MethodName::Lap => job.plan.depression_strength,
-                _ => 0.0,
+            depression_strength: match settings.method().runs_rule() {
+                true => job.plan.depression_strength,
+                false => 0.0,
             },
             outcome: self.outcome.map(|((metric, value), standard)| Outcome {
                 metric: metric.to_owned(),
@@ -114,8 +114,8 @@ impl Run<'_> {
         warnings.extend(self.windows_never_filled());
         warnings.extend(self.classes_weighted_down());
         match self.job.settings.method() {
-            MethodName::Lap => {}
-            MethodName::Standard => warnings.push(Warning::Other {
+            method if method.runs_rule() => {}
+            method if method.name() == "standard" => warnings.push(Warning::Other {
                 text: "Training was standard: every row kept its full weight. The verdicts say what the losses of \
                        the sources look like without any of them being weighted down."
                     .to_owned(),
@@ -124,7 +124,7 @@ impl Run<'_> {
                 text: format!(
                     "Training was by {}, not by LAP, whose rule only looked on. The verdicts say what the losses \
                      of the sources look like without LAP weighting any of them down.",
-                    other.word()
+                    other.name()
                 ),
             }),
         }

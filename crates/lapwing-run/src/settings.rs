@@ -4,22 +4,23 @@
 //! a run directory has a value for every key that the run depended on.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use lapwing_core::LapConfig;
 use lapwing_data::{Kind, ReadOptions, SplitConfig};
 use lapwing_sample::Task;
-use lapwing_train::{Guards, Loss, MethodConfig, NetworkKind, Wishes};
-use serde::{Deserialize, Serialize};
+use lapwing_train::{
+    Audience, Guards, Loss, METHODS, MethodConfig, MethodError, MethodKind, NetworkKind, Parameter,
+    Weighs, Wishes,
+};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::RunError;
 use crate::choice::Choice;
 
-/// What is usual in the literature on wrong labels, where nothing is asked for.
-pub(crate) const SMOOTHING: f64 = 0.1;
-pub(crate) const FORGET_RATE: f64 = 0.2;
-pub(crate) const NOISE_RATE: f64 = 0.2;
-pub(crate) const TOLERANCE: f64 = 1.0;
 const MOMENTUM: f64 = 0.9;
 /// Largest configuration read: a run's own is a few kilobytes.
 const LARGEST_FILE: u64 = 1 << 24;
@@ -27,20 +28,116 @@ const LARGEST_FILE: u64 = 1 << 24;
 macro_rules! settings {
     ($($(#[$doc:meta])* $name:ident: $kind:ty,)*) => {
         /// Settings as asked for; what is `None` is chosen for the table.
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-        #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+        #[derive(Clone, Debug, Default, PartialEq)]
         pub struct Settings {
-            $($(#[$doc])* #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$kind>,)*
+            /// Parameters of the method, by name.
+            pub parameters: Parameters,
+            $($(#[$doc])* pub $name: Option<$kind>,)*
+        }
+
+        impl Serialize for Settings {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut map = serializer.serialize_map(None)?;
+                $(
+                    if stringify!($name) == "trust" {
+                        for (name, value) in &self.parameters {
+                            map.serialize_entry(name, value)?;
+                        }
+                    }
+                    if let Some(value) = &self.$name {
+                        map.serialize_entry(&stringify!($name).replace('_', "-"), value)?;
+                    }
+                )*
+                map.end()
+            }
         }
 
         impl Settings {
-            /// These settings, and those of `lower` where these say nothing.
+            /// These settings, and those of `lower` where these say nothing. Parameters of a method go with it, and so
+            /// does the momentum with its optimiser: they are not taken from below where another one was chosen.
             #[must_use]
-            pub fn over(self, lower: Settings) -> Settings {
-                Settings { $($name: self.$name.or(lower.$name),)* }
+            pub fn over(self, mut lower: Settings) -> Settings {
+                if self.method.is_some_and(|method| method != lower.method()) {
+                    lower.parameters.clear();
+                }
+                if self.optimiser.is_some_and(|own| own != lower.optimiser.unwrap_or_default()) {
+                    lower.momentum = None;
+                }
+                lower.parameters.extend(self.parameters);
+                Settings { parameters: lower.parameters, $($name: self.$name.or(lower.$name),)* }
+            }
+        }
+
+        /// The keys but for the parameters of methods.
+        fn keys() -> Vec<String> {
+            vec![$(stringify!($name).replace('_', "-"),)*]
+        }
+
+        impl<'de> Visitor<'de> for SettingsVisitor {
+            type Value = Settings;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of settings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Settings, A::Error> {
+                let mut settings = Settings::default();
+                while let Some(key) = map.next_key::<Key>()? {
+                    match key {
+                        Key::Parameter(name) => {
+                            settings.parameters.insert(name.to_owned(), map.next_value()?);
+                        }
+                        Key::Field(name) => match name.replace('-', "_").as_str() {
+                            $(stringify!($name) => settings.$name = Some(map.next_value()?),)*
+                            _ => return Err(A::Error::custom(format!("unknown key {name:?}"))),
+                        },
+                    }
+                }
+                Ok(settings)
             }
         }
     };
+}
+
+/// Parameters of a method, by name.
+pub type Parameters = BTreeMap<String, f64>;
+
+struct SettingsVisitor;
+
+impl<'de> Deserialize<'de> for Settings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(SettingsVisitor)
+    }
+}
+
+/// A key that is known. Whoever reads a file learns of an unknown one where it stands.
+enum Key {
+    Field(String),
+    Parameter(&'static str),
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        if let Some(parameter) = method_parameters().find(|parameter| parameter.name == key) {
+            return Ok(Self::Parameter(parameter.name));
+        }
+        let keys = keys();
+        if keys.contains(&key) {
+            return Ok(Self::Field(key));
+        }
+        let parameters = method_parameters().map(|parameter| parameter.name.to_owned());
+        let mut known: Vec<String> = keys.into_iter().chain(parameters).collect();
+        known.sort();
+        known.dedup();
+        Err(D::Error::custom(format!("unknown key `{key}`, expected one of {}", known.join(", "))))
+    }
+}
+
+/// The parameters that users can set, of every method.
+pub fn method_parameters() -> impl Iterator<Item = &'static Parameter> {
+    let all = METHODS.iter().flat_map(|kind| kind.parameters());
+    all.filter(|parameter| parameter.audience == Audience::Everybody)
 }
 
 settings! {
@@ -63,7 +160,7 @@ settings! {
     /// Share of rows to stop by.
     validation_fraction: f64,
     /// How sources are treated.
-    method: MethodName,
+    method: &'static dyn MethodKind,
     /// What is trained.
     model: Choice<NetworkKind>,
     /// Which loss.
@@ -98,14 +195,6 @@ settings! {
     warmup: u64,
     /// Least weight of a source.
     floor: f64,
-    /// Share of the label that label smoothing spreads over all classes.
-    smoothing: f64,
-    /// Share of each batch that co-teaching leaves out in the end.
-    forget_rate: f64,
-    /// Share of wrong labels that CDR expects.
-    noise_rate: f64,
-    /// How far above the others ARFL lets the loss of a source lie.
-    tolerance: f64,
     /// Sources that are never down-weighted.
     trust: Vec<String>,
     /// Sources that weigh nothing.
@@ -116,42 +205,6 @@ settings! {
     device: String,
     /// Kinds of columns that override inference.
     types: BTreeMap<String, Kind>,
-}
-
-/// How sources are treated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MethodName {
-    /// All alike.
-    Standard,
-    /// By Loss Adapted Plasticity.
-    #[default]
-    Lap,
-    /// All alike, labels softened.
-    LabelSmoothing,
-    /// All alike, two networks that choose rows for each other.
-    CoTeaching,
-    /// All alike, only the parameters that matter learn.
-    Cdr,
-    /// All alike, labels corrected by what the network says.
-    Idpa,
-    /// As clients that train apart and are averaged by their losses.
-    Arfl,
-}
-
-impl MethodName {
-    /// The word in files and flags.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Lap => "lap",
-            Self::LabelSmoothing => "label-smoothing",
-            Self::CoTeaching => "co-teaching",
-            Self::Cdr => "cdr",
-            Self::Idpa => "idpa",
-            Self::Arfl => "arfl",
-        }
-    }
 }
 
 /// Which loss.
@@ -288,9 +341,9 @@ impl Settings {
         self.source.as_deref().ok_or(RunError::Missing("source column"))
     }
 
-    /// The method.
-    pub fn method(&self) -> MethodName {
-        self.method.unwrap_or_default()
+    /// The method: LAP, unless another is asked for.
+    pub fn method(&self) -> &'static dyn MethodKind {
+        self.method.unwrap_or(METHODS[0])
     }
 
     /// The seed.
@@ -322,9 +375,25 @@ impl Settings {
         })
     }
 
-    /// A parameter of a method, where that is the method.
-    pub(crate) fn used(&self, by: MethodName, asked: Option<f64>, usual: f64) -> Option<f64> {
-        (self.method() == by).then(|| asked.unwrap_or(usual)).or(asked)
+    /// These settings for another method: parameters that are not its own, and a floor that it could not hold, are
+    /// left out.
+    #[must_use]
+    pub fn for_method(&self, kind: &'static dyn MethodKind) -> Self {
+        let mut settings = Self { method: Some(kind), ..self.clone() };
+        let own = |name: &String| kind.parameters().iter().any(|parameter| parameter.name == name);
+        settings.parameters.retain(|name, _| own(name));
+        if kind.weighs() != Weighs::Sources {
+            settings.floor = None;
+        }
+        settings
+    }
+
+    /// The parameters of the method, those that were not asked for included.
+    pub(crate) fn all_parameters(&self) -> Parameters {
+        let own = self.method().parameters().iter();
+        let shown = own.filter(|parameter| parameter.audience == Audience::Everybody);
+        let defaults = shown.filter_map(|own| Some((own.name.to_owned(), own.default?)));
+        defaults.chain(self.parameters.clone()).collect()
     }
 
     /// The momentum, where the optimiser has one.
@@ -345,6 +414,7 @@ impl Settings {
             dropout: self.dropout.map(|dropout| dropout as f32),
             loss: loss.map(|loss| loss.with(self.huber_delta)),
             sgd_momentum: match self.optimiser.unwrap_or_default() {
+                OptimiserName::Adam if self.momentum.is_some() => return Err(RunError::Momentum),
                 OptimiserName::Adam => None,
                 OptimiserName::Sgd => Some(self.momentum.unwrap_or(MOMENTUM)),
             },
@@ -358,29 +428,14 @@ impl Settings {
     }
 
     /// The method with its parameters. Whatever it is, the rule looks on, so that sources are judged.
-    pub(crate) fn method_config(&self, rule: LapConfig, guards: &Guards) -> MethodConfig {
-        let method = match self.method() {
-            MethodName::Lap => return MethodConfig::Lap { rule, guards: guards.clone() },
-            MethodName::Standard => MethodConfig::Standard,
-            MethodName::LabelSmoothing => {
-                MethodConfig::LabelSmoothing { rate: self.smoothing.unwrap_or(SMOOTHING) }
-            }
-            MethodName::CoTeaching => MethodConfig::CoTeaching {
-                forget_rate: self.forget_rate.unwrap_or(FORGET_RATE),
-                ramp_epochs: 10,
-                decay_from: None,
-                divide_twice: false,
-            },
-            MethodName::Cdr => {
-                MethodConfig::Cdr { noise_rate: self.noise_rate.unwrap_or(NOISE_RATE) }
-            }
-            MethodName::Idpa => MethodConfig::Idpa { first: 0.01, rate: 0.05 },
-            MethodName::Arfl => {
-                let tolerance = self.tolerance.unwrap_or(TOLERANCE);
-                MethodConfig::Arfl { tolerance, workers: 1 }
-            }
-        };
-        MethodConfig::Judged { method: Box::new(method), rule }
+    pub(crate) fn method_config(
+        &self,
+        rule: LapConfig,
+        guards: &Guards,
+    ) -> Result<MethodConfig, MethodError> {
+        let set = |method: MethodConfig, (name, &value): (&String, &f64)| method.with(name, value);
+        let method = self.parameters.iter().try_fold(MethodConfig::new(self.method()), set)?;
+        Ok(method.judged_by(rule).within(guards.clone()))
     }
 
     /// The parameters of the rule but for its strength.
@@ -426,6 +481,48 @@ mod tests {
         assert!(error.contains("batchsize") && error.contains("batch-size"), "{error}");
         assert!(toml::from_str::<Settings>("strength = \"much\"").is_err());
         assert!(toml::from_str::<Settings>("strength = 2").is_ok());
+    }
+
+    #[test]
+    fn parameters_of_methods_are_keys_like_the_others() {
+        let settings: Settings =
+            toml::from_str("method = \"co-teaching\"\nforget-rate = 0.3\nepochs = 4").unwrap();
+        assert_eq!(settings.method().name(), "co-teaching");
+        assert_eq!(settings.parameters["forget-rate"], 0.3);
+        assert!(settings.to_toml().unwrap().contains("forget-rate = 0.3\n"));
+        // Only recipes set it.
+        let error = toml::from_str::<Settings>("ramp-epochs = 3").unwrap_err().to_string();
+        assert!(error.contains("ramp-epochs") && error.contains("forget-rate"), "{error}");
+        let error = toml::from_str::<Settings>("epochs = 3\nmethod = \"magic\"").unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("magic") && error.contains("line 2"), "{error}");
+    }
+
+    #[test]
+    fn no_parameter_of_a_method_has_the_name_of_another_setting() {
+        let keys = keys();
+        let clash = method_parameters().find(|parameter| keys.iter().any(|k| k == parameter.name));
+        assert_eq!(clash, None);
+    }
+
+    #[test]
+    fn parameters_go_with_their_method_and_the_momentum_with_its_optimiser() {
+        let lower: Settings = toml::from_str(
+            "method = \"cdr\"\nnoise-rate = 0.3\noptimiser = \"sgd\"\nmomentum = 0.5\nfloor = 0.2",
+        )
+        .unwrap();
+        let same = Settings { epochs: Some(3), ..Settings::default() }.over(lower.clone());
+        assert_eq!((same.parameters["noise-rate"], same.momentum), (0.3, Some(0.5)));
+        let other = Settings {
+            method: Some(METHODS[0]),
+            optimiser: Some(OptimiserName::Adam),
+            ..Settings::default()
+        };
+        let other = other.over(lower.clone());
+        assert_eq!((other.parameters.len(), other.momentum), (0, None));
+        let standard = lower.for_method(lapwing_train::method_named("standard").unwrap());
+        assert_eq!((standard.parameters.len(), standard.floor), (0, None));
+        assert_eq!(lower.for_method(METHODS[0]).floor, Some(0.2));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use lapwing_core::{Lap, LapConfig};
 use lapwing_train::{
-    Architecture, Conv3NetConfig, Data, DeviceName, Guards, Loss, Matrix, MethodConfig, MlpConfig,
+    Architecture, Conv3NetConfig, Data, DeviceName, Loss, Matrix, MethodConfig, MlpConfig,
     Observer, OptimiserConfig, ResNet20Config, Schedule, Step, Targets, TrainConfig, Trainer,
 };
 
@@ -77,9 +77,9 @@ fn main() {
         if !wanted.is_empty() && !wanted.iter().any(|word| case.name.contains(word.as_str())) {
             continue;
         }
-        let standard = step(&case, &MethodConfig::Standard);
+        let standard = step(&case, &MethodConfig::named("standard").unwrap());
         let rule = LapConfig::default();
-        let with = step(&case, &MethodConfig::Lap { rule, guards: Guards::default() });
+        let with = step(&case, &MethodConfig::named("lap").unwrap().judged_by(rule));
         let own = rule_alone(case.batch_size);
         println!(
             "{}: {standard:.1?} a step, {with:.1?} with LAP; its rule alone {own:.2?}, {:.2} % of the step",

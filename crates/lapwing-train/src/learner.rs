@@ -1,13 +1,18 @@
 //! A network and its optimiser: everything a method does with them.
 
+use std::sync::Arc;
+
 use burn::module::{Module, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
-use lapwing_sample::{Data, Draws, TargetSpec};
+use lapwing_core::Peers;
+use lapwing_sample::{Data, Draws, Matrix, TargetSpec, Task};
 
+use crate::agreement::BatchFacts;
 use crate::batch::Batch;
 use crate::config::TrainConfig;
 use crate::error::TrainError;
 use crate::loss::Loss;
+use crate::method::{MethodError, Observed};
 use crate::model::{Model, losses, outputs};
 use crate::network::{Architecture, Forward, Input, Network, Outputs, Training};
 use crate::optimiser::{Optimiser, Pace};
@@ -18,6 +23,8 @@ use crate::saved::Saved;
 /// A network that learns, with its optimiser and the data it learns from.
 pub struct Learner<'a> {
     pub(crate) data: Data<'a>,
+    /// The rows that are trained on: those of the data but for blocked sources.
+    pub(crate) train: Arc<[u32]>,
     pub(crate) target: TargetSpec,
     pub(crate) network: Network,
     pub(crate) optimiser: Optimiser,
@@ -27,6 +34,8 @@ pub struct Learner<'a> {
     /// Tells the networks of one run apart.
     number: u64,
     pub(crate) device: Device,
+    /// The workers that train the same network on other parts of each batch.
+    pub(crate) peers: &'a dyn Peers,
 }
 
 /// A batch on its way through the network.
@@ -38,6 +47,10 @@ pub struct Pass {
     pub losses: Tensor<1>,
     /// The outputs behind the losses.
     pub outputs: Tensor<2>,
+    /// Rows of the whole batch, of which other workers may have parts: what a mean is divided by.
+    pub rows: usize,
+    /// Whether any row of the whole batch has a finite loss; otherwise there is nothing to learn.
+    any_finite: bool,
     statistics: Vec<(ParamId, Tensor<1>)>,
 }
 
@@ -53,7 +66,23 @@ impl Pass {
 
     /// The mean over the batch of weight · loss.
     pub fn mean(&self, weights: &[f64]) -> Tensor<1> {
-        self.sum(self.losses.clone(), weights, weights.len())
+        self.sum(self.losses.clone(), weights, self.rows)
+    }
+
+    /// The batch as plain numbers; `outputs` fetches [those of the network](Self::outputs_on_host).
+    pub fn observed<'b>(
+        &'b self,
+        batch: &'b Batch,
+        outputs: &'b dyn Fn() -> Vec<f32>,
+    ) -> Observed<'b> {
+        let Batch { step, epoch, rows, sources, labels, .. } = batch;
+        let plain = Observed::new(&self.seen, sources).with_outputs(outputs);
+        Observed { step: *step, epoch: *epoch, rows, labels, ..plain }
+    }
+
+    /// The outputs behind the losses, row after row.
+    pub fn outputs_on_host(&self) -> Vec<f32> {
+        host(self.outputs.clone().inner())
     }
 }
 
@@ -61,14 +90,33 @@ impl<'a> Learner<'a> {
     pub(crate) fn new(
         config: &TrainConfig,
         data: Data<'a>,
+        train: Arc<[u32]>,
+        device: &Device,
+        peers: &'a dyn Peers,
+    ) -> Result<Self, TrainError> {
+        let target = data.targets.spec(&train);
+        Self::numbered(config, (data, train, target), 0, device, peers)
+    }
+
+    /// Another network of the same kind on the same data, with other first parameters.
+    pub(crate) fn another(&self, config: &TrainConfig, number: u64) -> Result<Self, TrainError> {
+        let data = (self.data, self.train.clone(), self.target);
+        Self::numbered(config, data, number, &self.device, self.peers)
+    }
+
+    fn numbered(
+        config: &TrainConfig,
+        (data, train, target): (Data<'a>, Arc<[u32]>, TargetSpec),
         number: u64,
         device: &Device,
+        peers: &'a dyn Peers,
     ) -> Result<Self, TrainError> {
         let network = config.architecture.init(config.seed, number, device)?;
         let optimiser = Optimiser::new(config.optimiser, &network);
         Ok(Self {
             data,
-            target: data.targets.spec(data.train),
+            train,
+            target,
             network,
             optimiser,
             architecture: config.architecture.clone(),
@@ -76,21 +124,50 @@ impl<'a> Learner<'a> {
             seed: config.seed,
             number,
             device: device.clone(),
+            peers,
         })
+    }
+
+    /// The rows that are trained on, those of blocked sources left out.
+    pub fn train(&self) -> &[u32] {
+        &self.train
+    }
+
+    /// The source of each row of the data.
+    pub fn sources(&self) -> &'a [u32] {
+        self.data.sources
+    }
+
+    /// The workers that train the same network on other parts of each batch.
+    pub fn peers(&self) -> &'a dyn Peers {
+        self.peers
+    }
+
+    /// What is learnt.
+    pub fn task(&self) -> Task {
+        self.target.task()
     }
 
     /// Sends a batch through the network, with dropout and what else training does.
     pub fn forward(&self, batch: &Batch) -> Result<Pass, TrainError> {
         let mut pass = self.pass(batch, &batch.input);
-        if pass.seen.iter().any(|loss| !loss.is_finite()) {
-            if !all_finite(&self.network) {
-                return Err(TrainError::Diverged { step: batch.step, epoch: batch.epoch });
-            }
+        let poisoned = pass.seen.iter().any(|loss| !loss.is_finite());
+        let facts = BatchFacts {
+            rows: batch.len() as u64,
+            any_finite: pass.seen.iter().any(|loss| loss.is_finite()),
+            diverged: poisoned && !all_finite(&self.network),
+        };
+        let whole = facts.among(self.peers).map_err(MethodError::from)?;
+        if whole.diverged {
+            return Err(TrainError::Diverged { step: batch.step, epoch: batch.epoch });
+        }
+        if poisoned {
             // A weight of zero does not silence a loss that is NaN: neither 0 · NaN nor its gradient is zero. The rows
             // must go; the mean is still over the whole batch.
             let kept: Vec<bool> = pass.seen.iter().map(|loss| loss.is_finite()).collect();
             pass = Pass { seen: pass.seen, ..self.pass(batch, &batch.input.only(&kept)) };
         }
+        (pass.rows, pass.any_finite) = (whole.rows as usize, whole.any_finite);
         Ok(pass)
     }
 
@@ -100,7 +177,8 @@ impl<'a> Learner<'a> {
         let Outputs { logits: outputs, .. } = self.network.forward(input, Some(&mut training));
         let losses = self.loss.per_sample(outputs.clone(), batch.targets.clone());
         let seen = host(losses.clone().inner());
-        Pass { seen, losses, outputs, statistics: training.statistics }
+        let (rows, any_finite) = (batch.len(), true);
+        Pass { seen, losses, outputs, rows, any_finite, statistics: training.statistics }
     }
 
     /// The gradient of a loss for every parameter that is learnt, flat, in the network's order.
@@ -110,7 +188,7 @@ impl<'a> Learner<'a> {
 
     /// Moves the parameters against these gradients of the pass; not where no row of it had a finite loss.
     pub fn update(&mut self, pass: Pass, gradients: Vec<Tensor<1>>, pace: Pace) {
-        if pass.seen.iter().any(|loss| loss.is_finite()) {
+        if pass.any_finite {
             let Pass { losses, outputs, statistics, .. } = pass;
             drop((losses, outputs));
             let network = std::mem::replace(&mut self.network, Network::none());
@@ -135,6 +213,12 @@ impl<'a> Learner<'a> {
     pub fn outputs(&self, rows: &[u32]) -> Result<Vec<f32>, TrainError> {
         let device = self.device.clone().inner();
         Ok(outputs(&self.network.valid(), self.data.samples, rows, &device)?)
+    }
+
+    /// What the last layer sees of each row, as in validation; nothing where the network has but one layer.
+    pub fn embeddings(&self, rows: &[u32]) -> Result<Option<Matrix>, TrainError> {
+        let found = self.model().embeddings(self.data.samples, rows);
+        Ok(found.map_err(|error| MethodError::Other(error.to_string()))?)
     }
 
     /// Whether every parameter is a finite number.

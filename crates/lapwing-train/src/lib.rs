@@ -4,6 +4,7 @@
 //! teaches a [`Learner`], a [`Model`] out at the end. Nothing here knows of files of data, reports or
 //! command lines.
 
+mod agreement;
 mod arrays;
 mod batch;
 mod checkpoint;
@@ -40,7 +41,10 @@ pub use lapwing_sample::{
 };
 pub use learner::{Learner, Pass};
 pub use loss::{Loss, cross_entropy, huber, squared_error};
-pub use method::{Guards, Method, MethodConfig, MethodError, Seen, Standing};
+pub use method::{
+    Audience, Guards, METHODS, Method, MethodConfig, MethodError, MethodKind, Observed, Parameter,
+    Range, Seen, Standing, Start, Weighs, method_named, owners,
+};
 pub use model::{Model, ModelError, ModelSpec, Predictions};
 pub use network::*;
 pub use observer::{Epoch, Observer, SourceStep, Step};

@@ -1,7 +1,10 @@
 //! A run into a checkpoint and out of it.
 
+use std::collections::BTreeSet;
+
 use crate::checkpoint::{Checkpoint, CheckpointDir, CheckpointError};
 use crate::error::TrainError;
+use crate::method::MethodError;
 use crate::observer::Observer;
 use crate::parameters::write;
 use crate::saved::Saved;
@@ -95,5 +98,66 @@ impl Trainer<'_> {
             parts,
             observer: observer.save(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TrainConfig;
+    use crate::device::DeviceName;
+    use crate::loss::Loss;
+    use crate::method::MethodConfig;
+    use crate::network::{Architecture, MlpConfig};
+    use crate::optimiser::OptimiserConfig;
+    use crate::schedule::Schedule;
+    use lapwing_sample::{Data, Matrix, Targets};
+
+    #[test]
+    fn a_checkpoint_that_names_a_source_that_does_not_exist_is_refused() {
+        let rows = Matrix::new((0..16).map(|n| n as f32).collect(), 2).unwrap();
+        let targets = Targets::Classes { labels: vec![0, 1, 0, 1, 0, 1, 0, 1], classes: 2 };
+        let all: Vec<u32> = (0..8).collect();
+        let sources = [0, 1, 2, 0, 1, 2, 0, 1];
+        let (valid, relabel) = (&[][..], None);
+        let data = Data {
+            samples: &rows,
+            targets: &targets,
+            sources: &sources,
+            train: &all,
+            valid,
+            relabel,
+        };
+        let mlp = MlpConfig {
+            inputs: 2,
+            hidden: vec![2],
+            outputs: 2,
+            dropout: 0.0,
+            squash: None,
+            softmax: false,
+        };
+        let config = TrainConfig {
+            seed: 0,
+            architecture: Architecture::Mlp(mlp),
+            loss: Loss::CrossEntropy,
+            optimiser: OptimiserConfig::Adam { weight_decay: 0.0 },
+            schedule: Schedule::Constant { learning_rate: 0.01 },
+            batch_size: 8,
+            epochs: 3,
+            patience: 3,
+        };
+        let lap = MethodConfig::named("lap").unwrap();
+        let trainer = || Trainer::new(config.clone(), &lap, data, DeviceName::Cpu).unwrap();
+        let mut one = trainer();
+        one.run(&mut (), None).unwrap();
+        let mut checkpoint = one.checkpoint(&()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let place = CheckpointDir::new(directory.path());
+        place.save(&checkpoint).unwrap();
+        assert!(trainer().resume(&place, &mut ()).is_ok());
+        checkpoint.parts.state["method"]["sources"][1]["source"] = 77.into();
+        place.save(&checkpoint).unwrap();
+        let said = trainer().resume(&place, &mut ()).unwrap_err().to_string();
+        assert!(said.contains("source 77"), "{said}");
     }
 }

@@ -13,12 +13,18 @@ pub struct Saved {
 
 impl Saved {
     /// A state without arrays.
-    pub(crate) fn of(state: Value) -> Self {
+    pub fn of(state: Value) -> Self {
         Self { state, arrays: Vec::new() }
     }
 
+    /// The state without its arrays.
+    pub fn state(&self) -> &Value {
+        &self.state
+    }
+
     /// Adds the state of a part under its name.
-    pub(crate) fn with(mut self, name: &str, part: Saved) -> Self {
+    #[must_use]
+    pub fn with(mut self, name: &str, part: Saved) -> Self {
         if self.state.is_null() {
             self.state = Value::Object(serde_json::Map::new());
         }
@@ -32,7 +38,8 @@ impl Saved {
     }
 
     /// The state of a part; nothing where it is missing, which whoever loads it will refuse.
-    pub(crate) fn part(&self, name: &str) -> Saved {
+    #[must_use]
+    pub fn part(&self, name: &str) -> Saved {
         let prefix = format!("{name}.");
         let own = |p: &Parameter| {
             let name = p.name.strip_prefix(&prefix)?.to_owned();

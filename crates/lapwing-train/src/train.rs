@@ -5,9 +5,11 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn::module::Module;
-use lapwing_sample::{Data, Draws};
+use lapwing_core::Alone;
+use lapwing_sample::{Data, DataError, Draws};
 use serde::{Deserialize, Serialize};
 
+use crate::agreement::After;
 use crate::batch::{Batch, feed};
 use crate::checkpoint::{CheckpointDir, Fingerprint};
 use crate::config::TrainConfig;
@@ -15,7 +17,7 @@ use crate::device::DeviceName;
 use crate::digest;
 use crate::error::TrainError;
 use crate::learner::Learner;
-use crate::method::{Method, MethodConfig, Seen};
+use crate::method::{Guards, Method, MethodConfig, MethodError, MethodKind, Seen, Standing};
 use crate::model::Model;
 use crate::observer::{Epoch, Observer, SourceStep, Step};
 use crate::optimiser::Pace;
@@ -64,6 +66,8 @@ pub struct Trainer<'a> {
     fingerprint: OnceCell<Fingerprint>,
     pub(crate) learner: Learner<'a>,
     pub(crate) method: Box<dyn Method + 'a>,
+    kind: &'static dyn MethodKind,
+    guards: Guards,
     pub(crate) progress: Progress,
     pub(crate) best: Option<Vec<Parameter>>,
     /// Batches per epoch.
@@ -81,11 +85,28 @@ impl<'a> Trainer<'a> {
         data.check()?;
         config.check(&data)?;
         let settings = serde_json::to_vec(&(&config, method)).map_err(TrainError::Settings)?;
-        let learner = Learner::new(&config, data, 0, &device.open()?.autodiff())?;
+        let trained_on = |row: &u32| method.trains_on(data.sources[*row as usize]);
+        let train: Vec<u32> = data.train.iter().copied().filter(trained_on).collect();
+        if !train.iter().any(|&row| method.guards().admits(data.sources[row as usize])) {
+            return Err(DataError::NoRows.into());
+        }
+        let device = device.open()?.autodiff();
+        let learner = Learner::new(&config, data, train.into(), &device, &Alone)?;
+        let (kind, guards) = (method.kind(), method.guards().clone());
         let method = method.start(&config, &learner)?;
-        let batches = method.batches(data.train, config.batch_size, data.sources).len();
-        let (fingerprint, progress, best) = (OnceCell::new(), Progress::default(), None);
-        Ok(Self { config, settings, fingerprint, learner, method, progress, best, batches })
+        let batches = method.batches(&learner.train, config.batch_size, data.sources).len();
+        Ok(Self {
+            config,
+            settings,
+            fingerprint: OnceCell::new(),
+            learner,
+            method,
+            kind,
+            guards,
+            progress: Progress::default(),
+            best: None,
+            batches,
+        })
     }
 
     /// Trains until all epochs are done, patience is over or the observer breaks off. With `checkpoints`, the state is
@@ -103,13 +124,20 @@ impl<'a> Trainer<'a> {
                 if self.progress.batch == self.batches {
                     self.end_epoch(observer)?;
                 }
-                if let Some((directory, interval)) = checkpoints
-                    && (flow.is_break() || saved.elapsed() >= interval)
+                let due = checkpoints.is_some_and(|(_, interval)| saved.elapsed() >= interval);
+                let wish = After { stop: flow.is_break(), save: due };
+                let After { stop, save } =
+                    wish.among(self.learner.peers).map_err(MethodError::from)?;
+                if let Some((directory, _)) = checkpoints
+                    && (stop || save)
                 {
                     directory.save(&self.checkpoint(observer)?)?;
                     saved = Instant::now();
                 }
-                Ok::<_, TrainError>(flow)
+                Ok::<_, TrainError>(match stop {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
             })?;
             if flow.is_break() {
                 return Ok(Finish::Interrupted);
@@ -121,12 +149,13 @@ impl<'a> Trainer<'a> {
     /// The batches of this epoch that are still to come, and how many numbers a batch holds.
     fn remaining_batches(&self) -> (Vec<Vec<u32>>, usize) {
         let TrainConfig { seed, batch_size, .. } = self.config;
-        let Data { train, sources, samples, .. } = self.learner.data;
-        let mut order = train.to_vec();
+        let Data { sources, samples, .. } = self.learner.data;
+        let mut order = self.learner.train.to_vec();
         Draws::of(seed, Purpose::Order, 0, self.progress.epoch as u64).shuffle(&mut order);
         let mut batches = self.method.batches(&order, batch_size, sources);
         batches.drain(..self.progress.batch.min(batches.len()));
-        (batches, batch_size.min(train.len()).saturating_mul(samples.spec().size()))
+        let rows_at_once = batch_size.min(self.learner.train.len());
+        (batches, rows_at_once.saturating_mul(samples.spec().size()))
     }
 
     /// How the batches of this epoch are gathered, by their place among those still to come.
@@ -176,9 +205,9 @@ impl<'a> Trainer<'a> {
         self.method.end_epoch(&mut self.learner, epoch)?;
         let (sum, rows, nonfinite) = std::mem::take(&mut self.progress.tally);
         let (valid, scores) = self.validate()?;
-        let weight = |source| self.method.standing(source).weight;
+        let weight = |source| self.standing(source).weight;
         let score = scores.mean(weight);
-        let lost = rows == 0 || (!self.learner.data.valid.is_empty() && score.is_infinite());
+        let lost = rows == 0 || (self.validates() && score.is_infinite());
         if lost || !self.learner.is_finite() {
             return Err(TrainError::Diverged { step, epoch });
         }
@@ -214,13 +243,23 @@ impl<'a> Trainer<'a> {
         Ok(())
     }
 
-    /// Losses of the validation part per source, and what chooses the best epoch: the same, bounded.
+    /// Whether any row has a say in which epoch is the best. Those of blocked sources have none.
+    fn validates(&self) -> bool {
+        let Data { sources, valid, .. } = self.learner.data;
+        valid.iter().any(|&row| self.guards.admits(sources[row as usize]))
+    }
+
+    /// Losses of the validation part per source, and what chooses the best epoch: the same, bounded, without blocked
+    /// sources.
     fn validate(&self) -> Result<(SourceLosses, SourceLosses), TrainError> {
         let Data { sources, valid, .. } = self.learner.data;
         let (mut plain, mut bounded) = (SourceLosses::default(), SourceLosses::default());
         for (&row, loss) in valid.iter().zip(self.learner.losses(valid)?) {
-            plain.add(sources[row as usize], loss);
-            bounded.add(sources[row as usize], self.config.loss.bounded(loss));
+            let source = sources[row as usize];
+            plain.add(source, loss);
+            if self.guards.admits(source) {
+                bounded.add(source, self.config.loss.bounded(loss));
+            }
         }
         Ok((plain, bounded))
     }
@@ -239,9 +278,8 @@ impl<'a> Trainer<'a> {
 
     /// Whether there is nothing left to do.
     pub fn finished(&self) -> bool {
-        let valid = self.learner.data.valid;
-        let impatient = !valid.is_empty() && self.progress.stale >= self.config.patience;
-        self.progress.epoch >= self.method.epochs(self.config.epochs) || impatient
+        let impatient = self.progress.stale >= self.config.patience && self.validates();
+        self.progress.epoch >= self.kind.epochs(self.config.epochs) || impatient
     }
 
     /// Batches per epoch.
@@ -251,12 +289,19 @@ impl<'a> Trainer<'a> {
 
     /// Steps planned.
     pub fn steps(&self) -> u64 {
-        (self.batches * self.method.epochs(self.config.epochs)) as u64
+        (self.batches * self.kind.epochs(self.config.epochs)) as u64
     }
 
     /// The epochs so far.
     pub fn history(&self) -> &[Epoch] {
         &self.progress.history
+    }
+
+    /// Where a source stands after the last step. Blocked ones weigh nothing, whatever the method.
+    pub fn standing(&self, source: u32) -> Standing {
+        let standing = self.method.standing(source);
+        let weight = if self.guards.admits(source) { standing.weight } else { 0.0 };
+        Standing { weight, ..standing }
     }
 
     /// The method as it stands.

@@ -9,47 +9,60 @@ use std::time::Duration;
 
 use lapwing_core::LapConfig;
 use lapwing_train::{
-    Architecture, CheckpointDir, Data, DeviceName, Epoch, Guards, Loss, Matrix, MethodConfig,
+    Architecture, CheckpointDir, Data, DeviceName, Epoch, Loss, METHODS, Matrix, MethodConfig,
     Model, Observer, OptimiserConfig, Predictions, Relabel, ResNet20Config, Samples, Schedule,
     Step, Targets, TrainConfig, TrainError, Trainer,
 };
 use moons::{Moons, Stretched, TALL, config, moons, network, network_for_values};
 
+fn named(name: &str) -> MethodConfig {
+    MethodConfig::named(name).unwrap()
+}
+
+fn with(name: &str, parameters: &[(&str, f64)]) -> MethodConfig {
+    let set = |method: MethodConfig, (name, value): &(&str, f64)| method.with(name, *value);
+    parameters.iter().try_fold(named(name), set).unwrap()
+}
+
 fn lap() -> MethodConfig {
     let rule = LapConfig { history_length: 5, depression_strength: 8.0, ..LapConfig::default() };
-    MethodConfig::Lap { rule, guards: Guards::default() }
+    named("lap").judged_by(rule)
 }
 
 fn co_teaching(forget_rate: f64) -> MethodConfig {
-    let (ramp_epochs, decay_from, divide_twice) = (3, Some(4), false);
-    MethodConfig::CoTeaching { forget_rate, ramp_epochs, decay_from, divide_twice }
+    let rest = [("ramp-epochs", 3.0), ("decay-from", 4.0)];
+    with("co-teaching", &[&rest[..], &[("forget-rate", forget_rate)]].concat())
 }
 
 fn idpa() -> MethodConfig {
-    MethodConfig::Idpa { first: 0.01, rate: 0.05 }
+    named("idpa")
 }
 
 fn arfl(tolerance: f64) -> MethodConfig {
-    MethodConfig::Arfl { tolerance, workers: 2 }
+    with("arfl", &[("tolerance", tolerance), ("workers", 2.0)])
 }
 
 fn judged(method: MethodConfig) -> MethodConfig {
-    let rule = LapConfig { history_length: 5, ..LapConfig::default() };
-    MethodConfig::Judged { method: Box::new(method), rule }
+    method.judged_by(LapConfig { history_length: 5, ..LapConfig::default() })
 }
 
 /// Every method, by name.
 fn methods() -> Vec<(&'static str, MethodConfig)> {
-    vec![
-        ("standard", MethodConfig::Standard),
-        ("lap", lap()),
-        ("label smoothing", MethodConfig::LabelSmoothing { rate: 0.1 }),
-        ("co-teaching", co_teaching(0.1)),
-        ("cdr", MethodConfig::Cdr { noise_rate: 0.4 }),
-        ("idpa", idpa()),
-        ("arfl", arfl(0.5)),
-        ("arfl, judged", judged(arfl(0.5))),
-    ]
+    let mut methods: Vec<(&'static str, MethodConfig)> = METHODS
+        .iter()
+        .map(|kind| {
+            let method = match kind.name() {
+                "lap" => lap(),
+                "co-teaching" => co_teaching(0.1),
+                "cdr" => with("cdr", &[("noise-rate", 0.4)]),
+                "arfl" => arfl(0.5),
+                _ => MethodConfig::new(*kind),
+            };
+            (kind.name(), method)
+        })
+        .collect();
+    methods.push(("arfl, judged", judged(arfl(0.5))));
+    methods
 }
 
 fn trainer<'a>(data: Data<'a>, config: TrainConfig, method: &MethodConfig) -> Trainer<'a> {
@@ -171,17 +184,17 @@ fn cdr_moves_few_weights_and_standard_training_all() {
         bytes(&run.model().unwrap())
     };
     // One step from the same start: 1,152 weights, of which one learns a little, four in ten, or all with a gradient.
-    let start = parameters(1, &MethodConfig::Cdr { noise_rate: 0.999 });
-    let standard = parameters(1, &MethodConfig::Standard);
-    let cdr = parameters(1, &MethodConfig::Cdr { noise_rate: 0.6 });
+    let start = parameters(1, &with("cdr", &[("noise-rate", 0.999)]));
+    let standard = parameters(1, &named("standard"));
+    let cdr = parameters(1, &with("cdr", &[("noise-rate", 0.6)]));
     let differ = |a: &[u8], b: &[u8]| {
         a.chunks_exact(4).zip(b.chunks_exact(4)).filter(|(a, b)| a != b).count()
     };
     let (few, many) = (differ(&start, &cdr), differ(&start, &standard));
     assert!((455..=461).contains(&few) && many > 700, "{few} and {many}");
     assert_eq!(
-        parameters(2, &MethodConfig::Cdr { noise_rate: 0.0 }),
-        parameters(2, &MethodConfig::Standard)
+        parameters(2, &with("cdr", &[("noise-rate", 0.0)])),
+        parameters(2, &named("standard"))
     );
 }
 
@@ -193,9 +206,9 @@ fn label_smoothing_keeps_probabilities_from_one() {
         run.run(&mut (), None).unwrap();
         probabilities(&run.model().unwrap(), &data).into_iter().fold(0.0, f32::max)
     };
-    assert!(highest(&MethodConfig::Standard) > 0.999);
+    assert!(highest(&named("standard")) > 0.999);
     // The best probability for two classes is 1 − 0.3/2.
-    let smoothed = highest(&MethodConfig::LabelSmoothing { rate: 0.3 });
+    let smoothed = highest(&with("label-smoothing", &[("smoothing", 0.3)]));
     assert!((0.8..0.95).contains(&smoothed), "{smoothed}");
 }
 
@@ -234,7 +247,7 @@ fn idpa_moves_probability_from_wrong_labels_and_counts_the_second_half() {
         f64::from(given.iter().sum::<f32>()) / given.len() as f64
     };
     let twice = TrainConfig { epochs: 30, ..settings };
-    let mut standard = trainer(data.data(), twice, &MethodConfig::Standard);
+    let mut standard = trainer(data.data(), twice, &named("standard"));
     standard.run(&mut (), None).unwrap();
     let (ours, theirs) = (wrong(&run.model().unwrap()), wrong(&standard.model().unwrap()));
     assert!(ours < theirs, "{ours} against {theirs}");
@@ -329,8 +342,7 @@ fn a_run_that_breaks_off_while_the_next_batch_is_gathered_ends() {
     let mlp = lapwing_train::MlpConfig { inputs: TALL, ..mlp };
     let settings =
         TrainConfig { architecture: Architecture::Mlp(mlp), batch_size: 30, ..config(3) };
-    let mut run =
-        trainer(Data { samples: &rows, ..data.data() }, settings, &MethodConfig::Standard);
+    let mut run = trainer(Data { samples: &rows, ..data.data() }, settings, &named("standard"));
     let mut diary = Diary { stop: Some(0), ..Diary::default() };
     assert_eq!(run.run(&mut diary, None).unwrap(), lapwing_train::Finish::Interrupted);
     assert_eq!(diary.text.lines().count(), 1);
@@ -404,7 +416,7 @@ fn values_can_be_learnt_by_every_method_that_does_not_need_classes() {
         let data = Data { targets: &targets, ..data.data() };
         let samples = data.samples;
         let made = Trainer::new(settings.clone(), &method, data, DeviceName::Cpu);
-        if matches!(name, "label smoothing" | "idpa") {
+        if method.kind().needs_classes() {
             let error = made.err().unwrap().to_string();
             assert!(error.contains("classification"), "{name}: {error}");
             continue;
@@ -435,7 +447,7 @@ impl Relabel for Flip {
 fn labels_of_a_step_are_those_of_the_noise_and_validation_is_clean() {
     let data = moons(100, &[0.0], 5);
     // A network that has learnt: right labels have small losses, flipped ones large.
-    let mut run = trainer(data.data(), long(1), &MethodConfig::Standard);
+    let mut run = trainer(data.data(), long(1), &named("standard"));
     run.run(&mut (), None).unwrap();
     struct Means(Vec<f32>);
     impl Observer for Means {
@@ -448,9 +460,9 @@ fn labels_of_a_step_are_those_of_the_noise_and_validation_is_clean() {
     let slow =
         TrainConfig { schedule: Schedule::Constant { learning_rate: 1e-9 }, epochs: 1, ..long(1) };
     let noisy = Data { relabel: Some(&Flip), ..data.data() };
-    let mut flipped = trainer(noisy, slow.clone(), &MethodConfig::Standard);
+    let mut flipped = trainer(noisy, slow.clone(), &named("standard"));
     flipped.run(&mut with, None).unwrap();
-    let mut plain = trainer(data.data(), slow, &MethodConfig::Standard);
+    let mut plain = trainer(data.data(), slow, &named("standard"));
     plain.run(&mut without, None).unwrap();
     for (step, (with, without)) in with.0.iter().zip(&without.0).enumerate() {
         assert_eq!(step % 2 == 1, (with - without).abs() > 1e-5, "step {step}: {with} {without}");

@@ -12,8 +12,13 @@ use moons::{config, moons};
 
 fn saved() -> (tempfile::TempDir, std::path::PathBuf, ModelSpec, Model) {
     let data = moons(40, &[0.0], 5);
-    let mut trainer =
-        Trainer::new(config(0), &MethodConfig::Standard, data.data(), DeviceName::Cpu).unwrap();
+    let mut trainer = Trainer::new(
+        config(0),
+        &MethodConfig::named("standard").unwrap(),
+        data.data(),
+        DeviceName::Cpu,
+    )
+    .unwrap();
     trainer.run(&mut (), None).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("model.safetensors");

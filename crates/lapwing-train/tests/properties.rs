@@ -59,7 +59,8 @@ fn full_batch(rows: usize, learning_rate: f64) -> TrainConfig {
 
 fn blocking(source: u32) -> MethodConfig {
     let rule = LapConfig { leniency: f64::INFINITY, ..LapConfig::default() };
-    MethodConfig::Lap { rule, guards: Guards { blocked: [source].into(), ..Guards::default() } }
+    let guards = Guards { blocked: [source].into(), ..Guards::default() };
+    MethodConfig::named("lap").unwrap().judged_by(rule).within(guards)
 }
 
 #[test]
@@ -73,11 +74,15 @@ fn weight_zero_is_the_same_as_the_rows_removed() {
     // The loss is a mean over the batch, rows of weight zero included: without them the step is larger by their share.
     let share = kept.len() as f64 / all.train.len() as f64;
     let removed = Data { train: &kept, valid: &[], ..all.data() };
-    let removed = train(removed, full_batch(kept.len(), rate * share), &MethodConfig::Standard);
+    let removed = train(
+        removed,
+        full_batch(kept.len(), rate * share),
+        &MethodConfig::named("standard").unwrap(),
+    );
     let with = train(
         Data { valid: &[], ..all.data() },
         full_batch(all.train.len(), rate),
-        &MethodConfig::Standard,
+        &MethodConfig::named("standard").unwrap(),
     );
     let [zero, removed, with] = [zero, removed, with].map(|model| predictions(&model, &all.rows));
     assert!(far(&zero, &removed) < 1e-4, "{}", far(&zero, &removed));
@@ -88,11 +93,15 @@ fn weight_zero_is_the_same_as_the_rows_removed() {
 fn the_order_of_rows_within_a_batch_does_not_matter() {
     let data = moons(50, &[0.0, 0.1, 1.0], 5);
     let backwards: Vec<u32> = data.train.iter().rev().copied().collect();
-    let one = train(data.data(), full_batch(data.train.len(), 0.1), &MethodConfig::Standard);
+    let one = train(
+        data.data(),
+        full_batch(data.train.len(), 0.1),
+        &MethodConfig::named("standard").unwrap(),
+    );
     let two = train(
         Data { train: &backwards, ..data.data() },
         full_batch(data.train.len(), 0.1),
-        &MethodConfig::Standard,
+        &MethodConfig::named("standard").unwrap(),
     );
     assert!(far(&predictions(&one, &data.rows), &predictions(&two, &data.rows)) < 1e-4);
 }
@@ -109,7 +118,9 @@ fn the_same_seed_gives_the_same_bytes_with_any_number_of_threads_and_another_see
     };
     let run = |threads, seed| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| bytes(&train(data.data(), settings(seed), &MethodConfig::Standard)))
+        pool.install(|| {
+            bytes(&train(data.data(), settings(seed), &MethodConfig::named("standard").unwrap()))
+        })
     };
     let one = run(1, 0);
     assert!(one == run(1, 0));
@@ -140,8 +151,8 @@ impl Observer for Count {
 #[test]
 fn rows_whose_loss_is_not_finite_are_counted_and_poison_nothing() {
     let (data, rows) = poisoned();
-    let lap = MethodConfig::Lap { rule: LapConfig::default(), guards: Guards::default() };
-    for method in [MethodConfig::Standard, lap] {
+    let lap = MethodConfig::named("lap").unwrap();
+    for method in [MethodConfig::named("standard").unwrap(), lap] {
         let mut trainer = Trainer::new(
             config(0),
             &method,
@@ -174,7 +185,7 @@ fn parameters_that_become_infinite_are_a_clear_error() {
     };
     let mut trainer = Trainer::new(
         settings,
-        &MethodConfig::Standard,
+        &MethodConfig::named("standard").unwrap(),
         Data { targets: &targets, ..data.data() },
         DeviceName::Cpu,
     )
@@ -188,9 +199,14 @@ fn parameters_that_become_infinite_are_a_clear_error() {
 fn settings_out_of_range_are_refused_by_name() {
     let data = moons(20, &[0.0], 5);
     let refused = |settings: TrainConfig| {
-        let error = Trainer::new(settings, &MethodConfig::Standard, data.data(), DeviceName::Cpu)
-            .err()
-            .unwrap();
+        let error = Trainer::new(
+            settings,
+            &MethodConfig::named("standard").unwrap(),
+            data.data(),
+            DeviceName::Cpu,
+        )
+        .err()
+        .unwrap();
         error.to_string()
     };
     assert!(refused(TrainConfig { batch_size: 0, ..config(0) }).contains("batch size"));
@@ -221,8 +237,11 @@ fn regression_predicts_in_the_units_of_the_target() {
     for loss in [Loss::SquaredError, Loss::Huber { delta: 1.0 }] {
         let architecture = network_for_values(0.0);
         let settings = TrainConfig { architecture, loss, epochs: 40, patience: 40, ..config(0) };
-        let model =
-            train(Data { targets: &targets, ..data.data() }, settings, &MethodConfig::Standard);
+        let model = train(
+            Data { targets: &targets, ..data.data() },
+            settings,
+            &MethodConfig::named("standard").unwrap(),
+        );
         let found = predicted_values(&model, &data.rows);
         let error = found.iter().zip(&values).map(|(a, b)| (a - b).abs()).sum::<f64>()
             / values.len() as f64;
@@ -252,7 +271,7 @@ fn values_far_from_zero_are_learnt_as_well_as_near_it() {
     let errors = [0.0, 5e7, 1.7e9, 1.7e12].map(|offset| {
         let targets = Targets::Values(near.iter().map(|value| value + offset).collect());
         let data_at = Data { targets: &targets, ..data.data() };
-        let model = train(data_at, settings.clone(), &MethodConfig::Standard);
+        let model = train(data_at, settings.clone(), &MethodConfig::named("standard").unwrap());
         let found = predicted_values(&model, &data.rows);
         let squares = found.iter().zip(&near).map(|(a, b)| (a - offset - b).powi(2));
         squares.sum::<f64>() / near.len() as f64
@@ -272,8 +291,13 @@ fn the_best_epoch_is_kept_and_patience_ends_the_run() {
         patience: 12,
         ..config(0)
     };
-    let mut trainer =
-        Trainer::new(settings, &MethodConfig::Standard, data.data(), DeviceName::Cpu).unwrap();
+    let mut trainer = Trainer::new(
+        settings,
+        &MethodConfig::named("standard").unwrap(),
+        data.data(),
+        DeviceName::Cpu,
+    )
+    .unwrap();
     trainer.run(&mut (), None).unwrap();
     let history = trainer.history();
     assert!(history.len() < 400, "it stopped early");

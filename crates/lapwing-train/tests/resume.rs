@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lapwing_core::LapConfig;
 use lapwing_train::{
-    CheckpointDir, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer, Resumed, Step,
+    CheckpointDir, DeviceName, Epoch, Finish, MethodConfig, Model, Observer, Resumed, Step,
     TrainConfig, TrainError, Trainer,
 };
 use moons::{Moons, config, moons};
@@ -49,7 +49,7 @@ fn data() -> Moons {
 
 fn lap() -> MethodConfig {
     let rule = LapConfig { history_length: 5, depression_strength: 8.0, ..LapConfig::default() };
-    MethodConfig::Lap { rule, guards: Guards::default() }
+    MethodConfig::named("lap").unwrap().judged_by(rule)
 }
 
 fn trainer<'a>(data: &'a Moons, config: TrainConfig) -> Trainer<'a> {
@@ -214,7 +214,13 @@ fn a_checkpoint_of_another_run_is_refused() {
     assert!(refused(trainer(&data, TrainConfig { batch_size: 16, ..config(3) })));
     assert!(refused(trainer(&moons(60, &[0.0, 0.0, 0.1, 1.0], 8), config(3))));
     assert!(refused(
-        Trainer::new(config(3), &MethodConfig::Standard, data.data(), DeviceName::Cpu).unwrap()
+        Trainer::new(
+            config(3),
+            &MethodConfig::named("standard").unwrap(),
+            data.data(),
+            DeviceName::Cpu
+        )
+        .unwrap()
     ));
     assert!(!refused(trainer(&data, config(3))));
 }

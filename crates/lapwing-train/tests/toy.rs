@@ -5,7 +5,7 @@
 mod moons;
 
 use lapwing_core::LapConfig;
-use lapwing_train::{DeviceName, Guards, MethodConfig, TrainConfig, Trainer, auto_strength};
+use lapwing_train::{DeviceName, MethodConfig, TrainConfig, Trainer, auto_strength};
 use moons::{Moons, config, moons, network};
 
 fn accuracy(trainer: &Trainer<'_>, test: &Moons) -> f64 {
@@ -26,15 +26,19 @@ fn with_a_flipped_source_lap_ends_with_higher_clean_accuracy_and_names_it() {
             patience: 80,
             ..config(seed)
         };
-        let mut standard =
-            Trainer::new(settings.clone(), &MethodConfig::Standard, data.data(), DeviceName::Cpu)
-                .unwrap();
+        let mut standard = Trainer::new(
+            settings.clone(),
+            &MethodConfig::named("standard").unwrap(),
+            data.data(),
+            DeviceName::Cpu,
+        )
+        .unwrap();
         standard.run(&mut (), None).unwrap();
         let rule = LapConfig {
             depression_strength: auto_strength(standard.steps()),
             ..LapConfig::default()
         };
-        let lap = MethodConfig::Lap { rule, guards: Guards::default() };
+        let lap = MethodConfig::named("lap").unwrap().judged_by(rule);
         let mut lap = Trainer::new(settings, &lap, data.data(), DeviceName::Cpu).unwrap();
         lap.run(&mut (), None).unwrap();
         let weight = |source| lap.method().standing(source).weight;

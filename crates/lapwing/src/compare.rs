@@ -6,12 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use lapwing_run::{
-    Choice, Comparison, Difference, MethodName, Metrics, Prepared, Settings, Spread, Watch,
-};
-use lapwing_train::Task;
+use lapwing_run::{Choice, Comparison, Difference, Metrics, Prepared, Settings, Spread, Watch};
+use lapwing_train::{MethodKind, Task};
 use serde_json::{Map, Value, json};
 
+use crate::method_flags::method_parser;
 use crate::output::count;
 use crate::progress::Progress;
 use crate::say::say;
@@ -49,10 +48,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COLUMN")]
     source: String,
 
-    /// The methods, the one that others are compared with first: standard, lap, label-smoothing, co-teaching, cdr,
-    /// idpa, arfl
-    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "standard,lap", value_parser = method)]
-    methods: Vec<MethodName>,
+    /// The methods, the one that others are compared with first
+    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "standard,lap", value_parser = method_parser())]
+    methods: Vec<&'static dyn MethodKind>,
 
     /// How often each method is trained
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -107,15 +105,6 @@ pub(crate) struct Arguments {
     quiet: bool,
 }
 
-/// A word of the settings, with their own message where it is none.
-fn word<T: serde::de::DeserializeOwned>(word: &str) -> Result<T, String> {
-    serde_json::from_value(Value::String(word.to_owned())).map_err(|error| error.to_string())
-}
-
-fn method(text: &str) -> Result<MethodName, String> {
-    word(text.trim())
-}
-
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(threads) = arguments.threads {
         crate::train::set_threads(threads)?;
@@ -124,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         ensure!(
             !arguments.methods[..at].contains(method),
             "--methods names {} twice",
-            method.word()
+            method.name()
         );
     }
     let settings = arguments.settings()?;
@@ -210,7 +199,7 @@ fn table(comparison: &Comparison) -> String {
         let Spread { mean, std } = Spread::of(&outcome.primary());
         let difference = at.checked_sub(1).map(|at| differences[at]);
         table.row([
-            outcome.method.word().to_owned(),
+            outcome.method.name().to_owned(),
             digits(mean),
             std.map(|std| format!("±{}", digits(std))).unwrap_or_default(),
             difference.map(|difference| signed(difference.mean)).unwrap_or_default(),
@@ -231,7 +220,7 @@ fn object(comparison: &Comparison, seed: u64) -> Value {
         .map(|(at, outcome)| {
             let difference = at.checked_sub(1).map(|at| differences[at]);
             json!({
-                "method": outcome.method.word(),
+                "method": outcome.method.name(),
                 "metrics": metrics_object(&outcome.metrics),
                 "difference": difference.map(|difference| json!({
                     "mean": difference.mean,
@@ -275,12 +264,12 @@ fn metrics_object(repeats: &[Metrics]) -> Value {
 /// The answer in a sentence.
 fn conclusion(comparison: &Comparison) -> String {
     let Some((candidate, reference)) = comparison.pair() else {
-        let only = comparison.outcomes.first().map_or("none", |outcome| outcome.method.word());
+        let only = comparison.outcomes.first().map_or("none", |outcome| outcome.method.name());
         return format!("There is one method only, {only}: nothing to compare.");
     };
     worth(
-        candidate.method.word(),
-        reference.method.word(),
+        candidate.method.name(),
+        reference.method.name(),
         comparison.metric,
         comparison.lower_is_better,
         Difference::of(&candidate.primary(), &reference.primary()),
@@ -350,9 +339,9 @@ struct TrainingsProgress {
 }
 
 impl Watch for TrainingsProgress {
-    fn training(&mut self, method: MethodName) {
+    fn training(&mut self, method: &'static dyn MethodKind) {
         self.started += 1;
-        self.method = method.word();
+        self.method = method.name();
     }
 
     fn step(&mut self, run: &lapwing_run::Progress<'_>) -> ControlFlow<()> {

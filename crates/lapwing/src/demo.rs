@@ -4,9 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use lapwing_run::{
-    DEMO_LEVELS, Job, MethodName, Moon, Prepared, Results, RunDirectory, Settings, two_moons,
-};
+use lapwing_run::{DEMO_LEVELS, Job, Moon, Prepared, Results, RunDirectory, Settings, two_moons};
+use lapwing_train::method_named;
 
 use crate::output::count;
 use crate::say::say;
@@ -76,11 +75,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         ..Settings::default()
     };
     let prepared = Prepared::read(&settings)?;
-    let with = |method| Settings { method: Some(method), ..settings.clone() };
+    let with = |method| anyhow::Ok(settings.for_method(method_named(method)?));
 
-    let standard = with(MethodName::Standard);
+    let standard = with("standard")?;
     let standard = Job::new(&prepared.dataset, &prepared.split, &standard)?;
-    let lap = with(MethodName::Lap);
+    let lap = with("lap")?;
     let lap = Job::new(&prepared.dataset, &prepared.split, &lap)?;
     if !quiet {
         describe(&prepared, &lap);

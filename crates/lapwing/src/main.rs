@@ -12,6 +12,7 @@ mod evaluate;
 mod failure;
 mod formulas;
 mod interrupt;
+mod method_flags;
 mod names;
 mod output;
 mod paper;

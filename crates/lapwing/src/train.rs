@@ -9,13 +9,13 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lapwing_data::{Kind, TableFile};
 use lapwing_run::{
-    Choice, Job, LossName, MethodName, OptimiserName, Prepared, Results, RunDirectory, RunError,
-    Settings,
+    Choice, Job, LossName, OptimiserName, Prepared, Results, RunDirectory, RunError, Settings,
 };
-use lapwing_train::{NetworkKind, Task, TrainError};
+use lapwing_train::{MethodKind, NetworkKind, Task, TrainError};
 
 use crate::failure::Interrupted;
 use crate::interrupt::Interrupt;
+use crate::method_flags::{MethodFlags, method_parser};
 use crate::names;
 use crate::output::count;
 use crate::say::{counted, say, word};
@@ -94,8 +94,8 @@ struct TableFlags {
 #[command(next_help_heading = "Training (defaults are chosen for the table)")]
 struct TrainingFlags {
     /// How sources are treated [default: lap]
-    #[arg(long, value_enum)]
-    method: Option<MethodWord>,
+    #[arg(long, value_parser = method_parser())]
+    method: Option<&'static dyn MethodKind>,
 
     /// What is trained [default: auto]
     #[arg(long, value_parser = words::model())]
@@ -177,21 +177,8 @@ struct RuleFlags {
     #[arg(long, value_name = "STEPS")]
     warmup: Option<u64>,
 
-    /// With label-smoothing: part of every label that goes to all classes alike [default: 0.1]
-    #[arg(long, value_name = "PART")]
-    smoothing: Option<f64>,
-
-    /// With co-teaching: share of each batch that is left out, from the tenth epoch on [default: 0.2]
-    #[arg(long, value_name = "SHARE")]
-    forget_rate: Option<f64>,
-
-    /// With cdr: share of the parameters that do not learn, best the share of wrong labels [default: 0.2]
-    #[arg(long, value_name = "SHARE")]
-    noise_rate: Option<f64>,
-
-    /// With arfl: how far above the others a source's mean loss may lie before it counts for nothing [default: 1]
-    #[arg(long, value_name = "LOSS")]
-    tolerance: Option<f64>,
+    #[command(flatten)]
+    method: MethodFlags,
 
     /// Least weight of a source that is not blocked [default: 0]
     #[arg(long, value_name = "WEIGHT")]
@@ -239,24 +226,6 @@ struct OutputFlags {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum MethodWord {
-    /// Loss Adapted Plasticity: sources with high losses lose weight
-    Lap,
-    /// All sources count the same; they are judged all the same
-    Standard,
-    /// Part of every label goes to all classes alike (classification)
-    LabelSmoothing,
-    /// Two networks choose the rows with low losses for each other
-    CoTeaching,
-    /// The parameters that matter least to the loss do not learn
-    Cdr,
-    /// As many epochs again, with labels corrected row by row (classification)
-    Idpa,
-    /// Sources train apart and are averaged, those with high losses not at all
-    Arfl,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 enum OptimiserWord {
     /// Adam
     Adam,
@@ -286,15 +255,8 @@ impl Arguments {
             test: table.test.clone(),
             test_fraction: table.test_fraction,
             validation_fraction: table.validation_fraction,
-            method: training.method.map(|method| match method {
-                MethodWord::Lap => MethodName::Lap,
-                MethodWord::Standard => MethodName::Standard,
-                MethodWord::LabelSmoothing => MethodName::LabelSmoothing,
-                MethodWord::CoTeaching => MethodName::CoTeaching,
-                MethodWord::Cdr => MethodName::Cdr,
-                MethodWord::Idpa => MethodName::Idpa,
-                MethodWord::Arfl => MethodName::Arfl,
-            }),
+            method: training.method,
+            parameters: rule.method.0.clone(),
             model: training.model,
             loss: training.loss,
             huber_delta: training.huber_delta,
@@ -314,10 +276,6 @@ impl Arguments {
             leniency: rule.leniency,
             strength: rule.strength,
             warmup: rule.warmup,
-            smoothing: rule.smoothing,
-            forget_rate: rule.forget_rate,
-            noise_rate: rule.noise_rate,
-            tolerance: rule.tolerance,
             floor: rule.floor,
             trust: rule.trust.clone(),
             block: rule.block.clone(),

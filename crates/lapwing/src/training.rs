@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use lapwing_data::{Dataset, Role};
-use lapwing_run::{Job, MethodName, Prepared, Watch};
+use lapwing_run::{Job, Prepared, Watch};
 use lapwing_train::Resumed;
 
 use crate::interrupt::Interrupt;
@@ -40,7 +40,7 @@ pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
             classes => format!("of {classes} classes"),
         }
     );
-    let (plan, settings) = (&job.plan, &job.settings);
+    let plan = &job.plan;
     say!(
         "network {}, at most {} of {} ({} each), learning rate {}",
         plan.architecture,
@@ -49,36 +49,12 @@ pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
         counted(plan.batch_size as u64, "row"),
         plan.learning_rate,
     );
-    match settings.method() {
-        MethodName::Standard => say!("method standard: all sources count the same"),
-        MethodName::Arfl => say!(
-            "method arfl: sources are trained on apart and averaged; one whose loss is {} above the others counts for nothing",
-            settings.tolerance.unwrap_or_default()
-        ),
-        MethodName::LabelSmoothing => say!(
-            "method label-smoothing: {} of every label goes to all classes; all sources count the same",
-            settings.smoothing.unwrap_or_default()
-        ),
-        MethodName::CoTeaching => say!(
-            "method co-teaching: two networks leave out the {} of each batch with the highest losses",
-            settings.forget_rate.unwrap_or_default()
-        ),
-        MethodName::Cdr => say!(
-            "method cdr: the {} of the parameters that matter least do not learn",
-            settings.noise_rate.unwrap_or_default()
-        ),
-        MethodName::Idpa => say!(
-            "method idpa: as many epochs again, in which labels are corrected by what the network says"
-        ),
-        MethodName::Lap => say!(
-            "method lap: history {}, leniency {}, strength {} (half weight at C = {}); histories fill in about {}",
-            settings.rule().history_length,
-            settings.rule().leniency,
-            short(plan.depression_strength),
-            count((176.27 / plan.depression_strength).min(1e15) as u64),
-            counted(plan.window_steps, "step"),
-        ),
-    }
+    say!(
+        "method {}: {}; histories fill in about {}",
+        job.method().kind().name(),
+        job.method().sentence(),
+        counted(plan.window_steps, "step"),
+    );
 }
 
 /// What may be wrong with the table, which is said to those who asked for no remarks, too.

@@ -4,10 +4,9 @@
 
 mod tables;
 
+use lapwing_train::{Audience, METHODS, Parameter};
 use tables::{Place, WARDS, doses, wards};
 
-const METHODS: [&str; 7] =
-    ["lap", "standard", "label-smoothing", "co-teaching", "cdr", "idpa", "arfl"];
 const TRAIN: &str = "train wards.csv --target ill --source ward --epochs 25";
 
 fn verdict<'a>(sources: &'a str, source: &str) -> &'a str {
@@ -20,7 +19,7 @@ fn every_method_trains_judges_the_sources_and_repeats_from_its_configuration() {
     let place = Place::new();
     place.write("wards.csv", &wards(800, &WARDS, 1));
     place.write("checked.csv", &wards(300, &WARDS[..1], 2));
-    for method in METHODS {
+    for method in METHODS.iter().map(|kind| kind.name()) {
         // With ARFL a source is in few batches of an epoch: those that hold it alone.
         let train = TRAIN.replace("25", if method == "arfl" { "100" } else { "25" });
         place.lapwing(&format!("{train} --method {method} --out {method} -q")).assert().success();
@@ -44,8 +43,8 @@ fn every_method_trains_judges_the_sources_and_repeats_from_its_configuration() {
         let accuracy = metrics["accuracy"].as_f64().unwrap();
         assert!(accuracy > 0.9 && metrics["rows"] == 300, "{method}: {metrics}");
     }
-    // Only two of them weigh sources.
-    for method in METHODS {
+    // Only two of them take weight from the wrong ward.
+    for method in METHODS.iter().map(|kind| kind.name()) {
         let sources = place.text(&format!("{method}/sources.csv"));
         let attic = sources.lines().find(|line| line.starts_with("attic")).unwrap();
         let weight: f64 = attic.split(',').nth(4).unwrap().parse().unwrap();
@@ -57,21 +56,22 @@ fn every_method_trains_judges_the_sources_and_repeats_from_its_configuration() {
 fn parameters_of_methods_are_in_the_configuration_and_matter() {
     let place = Place::new();
     place.write("wards.csv", &wards(300, &WARDS, 1));
-    for (method, flag, usual) in [
-        ("label-smoothing", "smoothing", "0.1"),
-        ("co-teaching", "forget-rate", "0.2"),
-        ("cdr", "noise-rate", "0.2"),
-        ("arfl", "tolerance", "1.0"),
-    ] {
-        let train = format!("{TRAIN} --epochs 12 --method {method} -q");
-        let train = train.replace("--epochs 25 ", "");
-        place.lapwing(&format!("{train} --out {method}")).assert().success();
-        let config = place.text(&format!("{method}/config.toml"));
-        assert!(config.contains(&format!("\n{flag} = {usual}\n")), "{config}");
-        place.lapwing(&format!("{train} --{flag} 0.3 --out {method}-other")).assert().success();
-        let model = |run: &str| place.read(&format!("{run}/model.safetensors"));
-        assert_ne!(model(method), model(&format!("{method}-other")), "{method}");
-        place.refuses(&format!("{train} --{flag} -1 --out bad"), &[]);
+    let told = |parameter: &&Parameter| parameter.audience == Audience::Everybody;
+    for kind in METHODS {
+        for Parameter { name: flag, default, range, .. } in kind.parameters().iter().filter(told) {
+            let method = kind.name();
+            let train = format!("{TRAIN} --epochs 12 --method {method} -q");
+            let train = train.replace("--epochs 25 ", "");
+            place.lapwing(&format!("{train} --out {flag}")).assert().success();
+            let config = place.text(&format!("{flag}/config.toml"));
+            assert!(config.contains(&format!("\n{flag} = {:?}\n", default.unwrap())), "{config}");
+            place.lapwing(&format!("{train} --{flag} 0.3 --out {flag}-other")).assert().success();
+            let model = |run: &str| place.read(&format!("{run}/model.safetensors"));
+            assert_ne!(model(flag), model(&format!("{flag}-other")), "{method}");
+            let must = format!("{flag} is -1, but must be {range}");
+            place.refuses(&format!("{train} --{flag}=-1 --out bad"), &[&must]);
+            place.refuses(&format!("{train} --{flag} -1 --out bad"), &[&must]);
+        }
     }
 }
 
@@ -98,15 +98,12 @@ fn methods_for_classes_refuse_values_and_the_others_train() {
     let place = Place::new();
     place.write("doses.csv", &doses(300, 1));
     let train = "train doses.csv --target dose --source ward --epochs 3";
-    for method in METHODS {
-        let words = format!("{train} --method {method} --out {method}");
-        match method {
-            "label-smoothing" | "idpa" => {
-                place.refuses(&words, &["classification", "values"]);
-            }
-            _ => {
-                place.lapwing(&format!("{words} -q")).assert().success();
-            }
+    for kind in METHODS {
+        let words = format!("{train} --method {0} --out {0}", kind.name());
+        if kind.needs_classes() {
+            place.refuses(&words, &["classification", "values"]);
+        } else {
+            place.lapwing(&format!("{words} -q")).assert().success();
         }
     }
 }
@@ -115,9 +112,10 @@ fn methods_for_classes_refuse_values_and_the_others_train() {
 fn all_methods_can_be_compared() {
     let place = Place::new();
     place.write("data.csv", &wards(200, &WARDS, 1));
+    let methods: Vec<&str> = METHODS.iter().map(|kind| kind.name()).collect();
     let words = format!(
         "compare data.csv --target ill --source ward --repeats 2 --epochs 2 --json -q --methods {}",
-        METHODS.join(",")
+        methods.join(",")
     );
     let output = place.lapwing(&words).assert().success().get_output().stdout.clone();
     let object: serde_json::Value = serde_json::from_slice(&output).unwrap();
@@ -127,14 +125,14 @@ fn all_methods_can_be_compared() {
         .iter()
         .map(|method| method["method"].as_str().unwrap())
         .collect();
-    assert_eq!(names, METHODS);
+    assert_eq!(names, methods);
 }
 
 #[test]
 fn blocked_sources_are_left_out_by_every_method() {
     let place = Place::new();
     place.write("wards.csv", &wards(300, &WARDS, 1));
-    for method in METHODS {
+    for method in METHODS.iter().map(|kind| kind.name()) {
         let words = format!("{TRAIN} --method {method} --block attic --out {method} -q");
         place.lapwing(&words.replace("--epochs 25", "--epochs 3")).assert().success();
         let sources = place.text(&format!("{method}/sources.csv"));

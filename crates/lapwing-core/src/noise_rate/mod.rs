@@ -27,6 +27,7 @@ use core::hash::Hash;
 use foldhash::fast::RandomState;
 use indexmap::{Equivalent, IndexSet};
 
+use crate::lap::MOST_SOURCES;
 use crate::{BatchSums, LapError, SourceSum};
 
 /// A noise rate for each source, learnt while training goes on, and a weight for each row.
@@ -309,7 +310,10 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseRate<K, M> {
         if let Some(slot) = self.names.get_index_of(source) {
             return Ok(slot as u32);
         }
-        let slot = u32::try_from(self.names.len()).map_err(|_| LapError::TooManySources)?;
+        if self.names.len() as u64 >= MOST_SOURCES {
+            return Err(LapError::TooManySources);
+        }
+        let slot = self.names.len() as u32;
         self.names.insert(source.to_owned());
         self.sources.push(Evidence::default());
         Ok(slot)

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Evidence, Labels, NoiseModel, NoiseRate};
 use crate::LapError;
+use crate::lap::MOST_SOURCES;
 
 /// The version of [`NoiseState`] that this version of the crate writes and reads.
 pub const NOISE_STATE_VERSION: u32 = 1;
@@ -79,7 +80,7 @@ impl<K: Hash + Eq, M: NoiseModel> NoiseRate<K, M> {
         if let Err(why) = self.model.check_state(&state.model) {
             return refuse(why.to_string());
         }
-        if u32::try_from(state.sources.len()).is_err() {
+        if state.sources.len() as u64 > MOST_SOURCES {
             return Err(LapError::TooManySources);
         }
         let (mut names, mut sources) = (IndexSet::default(), Vec::new());

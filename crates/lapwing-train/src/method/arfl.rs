@@ -7,22 +7,74 @@ use std::collections::BTreeMap;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
-use super::{Method, MethodError, Seen, Standing};
+use super::{
+    Audience, Guards, Method, MethodConfig, MethodError, MethodKind, Parameter, Range, Seen,
+    Standing, Start, Weighs,
+};
 use crate::batch::Batch;
-use crate::config::TrainConfig;
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::optimiser::Optimiser;
-use crate::parameters::{Parameter, find, read, write};
+use crate::parameters::{self, find, read, write};
 use crate::saved::Saved;
 
-pub(crate) struct Arfl {
+const TOLERANCE: Parameter = Parameter {
+    name: "tolerance",
+    value_name: "LOSS",
+    about: "how far above the others a source's mean loss may lie before it counts for nothing",
+    default: Some(1.0),
+    range: Range::Above(0.0),
+    audience: Audience::Everybody,
+};
+const WORKERS: Parameter = Parameter {
+    name: "workers",
+    value_name: "N",
+    about: "clients share so many optimisers, whose moments live on from round to round",
+    default: Some(1.0),
+    range: Range::Whole(1),
+    audience: Audience::Recipes,
+};
+
+#[derive(Debug)]
+pub(super) struct Kind;
+
+impl MethodKind for Kind {
+    fn name(&self) -> &'static str {
+        "arfl"
+    }
+
+    fn about(&self) -> &'static str {
+        "Sources train apart and are averaged, those with high losses not at all"
+    }
+
+    fn sentence(&self, method: &MethodConfig) -> String {
+        let tolerance = method.number(&TOLERANCE);
+        format!(
+            "sources are trained on apart and averaged; one whose loss is {tolerance} above the others counts for nothing"
+        )
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[TOLERANCE, WORKERS]
+    }
+
+    fn weighs(&self) -> Weighs {
+        Weighs::Sources
+    }
+
+    fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
+        Ok(Box::new(Arfl::new(start)))
+    }
+}
+
+pub(super) struct Arfl {
     /// λ over the number of rows.
     tolerance: f64,
     clients: BTreeMap<u32, Client>,
     /// Client number i, in the order of the sources, trains with optimiser i mod their number.
     optimisers: Vec<Optimiser>,
     round: Round,
+    guards: Guards,
     device: Device,
 }
 
@@ -38,9 +90,9 @@ struct Client {
 struct Round {
     client: Option<u32>,
     /// The network that every client starts from.
-    start: Vec<Parameter>,
+    start: Vec<parameters::Parameter>,
     /// The average of the clients so far.
-    sum: Vec<Parameter>,
+    sum: Vec<parameters::Parameter>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -50,19 +102,12 @@ struct State {
 }
 
 impl Arfl {
-    pub(crate) fn new(
-        tolerance: f64,
-        workers: usize,
-        config: &TrainConfig,
-        learner: &Learner<'_>,
-    ) -> Result<Self, MethodError> {
-        if !(tolerance > 0.0 && tolerance.is_finite()) || workers == 0 {
-            return Err(MethodError::Parameter(
-                "ARFL needs a tolerance above 0 and at least one worker",
-            ));
-        }
+    pub(super) fn new(start: Start<'_, '_>) -> Self {
+        let Start { method, config, learner } = start;
+        let tolerance = method.number(&TOLERANCE);
+        let workers = (method.number(&WORKERS) as usize).max(1);
         let mut rows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for &row in learner.data.train {
+        for &row in learner.train() {
             rows.entry(learner.data.sources[row as usize]).or_default().push(row);
         }
         let clients: BTreeMap<u32, Client> = rows
@@ -75,7 +120,8 @@ impl Arfl {
         let device = learner.device.clone().inner();
         let optimiser = |_| Optimiser::new(config.optimiser, &learner.network);
         let optimisers = (0..workers.min(clients.len())).map(optimiser).collect();
-        Ok(Self { tolerance, clients, optimisers, round: Round::default(), device })
+        let (round, guards) = (Round::default(), method.guards().clone());
+        Self { tolerance, clients, optimisers, round, guards, device }
     }
 
     /// The client that trained last has trained: it goes into the average, and the next one starts over.
@@ -180,9 +226,12 @@ impl Method for Arfl {
         let judged = self.clients.values().map(judge).collect::<Result<Vec<_>, _>>()?;
         let slacks = slacks(&judged, self.tolerance);
         // Nobody below the limit: no finite loss at all, which the loop reports.
-        if slacks.iter().any(|slack| *slack > 0.0) {
-            for (client, slack) in self.clients.values_mut().zip(slacks) {
-                client.slack = slack;
+        let best = slacks.iter().copied().fold(0.0, f64::max);
+        if best > 0.0 {
+            for ((&source, client), slack) in self.clients.iter_mut().zip(slacks) {
+                // Weights are slacks beside the best, and the guards are about weights.
+                let guarded = self.guards.weight(source, slack / best);
+                client.slack = if guarded == slack / best { slack } else { guarded * best };
             }
         }
         Ok(())
@@ -198,7 +247,10 @@ impl Method for Arfl {
     fn save(&self) -> Result<Saved, MethodError> {
         let slacks = self.clients.values().map(|client| client.slack).collect();
         let state = serde_json::to_value(State { slacks, client: self.round.client })?;
-        let arrays = |arrays: &Vec<Parameter>| Saved { arrays: arrays.clone(), ..Saved::default() };
+        let arrays = |arrays: &Vec<parameters::Parameter>| Saved {
+            arrays: arrays.clone(),
+            ..Saved::default()
+        };
         let mut saved = Saved::default()
             .with("state", Saved::of(state))
             .with("start", arrays(&self.round.start))

@@ -5,24 +5,51 @@
 
 use burn::tensor::{Tensor, TensorData};
 
-use super::{Method, MethodError, Seen};
+use super::{Audience, Method, MethodConfig, MethodKind, Parameter, Range, Seen, Start};
 use crate::batch::Batch;
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::parameters::{host, learnt, shapes};
 
+const NOISE_RATE: Parameter = Parameter {
+    name: "noise-rate",
+    value_name: "SHARE",
+    about: "share of the parameters that do not learn, best the share of wrong labels",
+    default: Some(0.2),
+    range: Range::Below(0.0, 1.0),
+    audience: Audience::Everybody,
+};
+
 #[derive(Debug)]
-pub(crate) struct Cdr {
-    kept: f64,
+pub(super) struct Kind;
+
+impl MethodKind for Kind {
+    fn name(&self) -> &'static str {
+        "cdr"
+    }
+
+    fn about(&self) -> &'static str {
+        "The parameters that matter least to the loss do not learn"
+    }
+
+    fn sentence(&self, method: &MethodConfig) -> String {
+        let rate = method.number(&NOISE_RATE);
+        format!("the {rate} of the parameters that matter least do not learn")
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[NOISE_RATE]
+    }
+
+    fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
+        Ok(Box::new(Cdr { kept: 1.0 - start.method.number(&NOISE_RATE) }))
+    }
 }
 
-impl Cdr {
-    pub(crate) fn new(noise_rate: f64) -> Result<Self, MethodError> {
-        if !(0.0..1.0).contains(&noise_rate) {
-            return Err(MethodError::Parameter("the noise rate must be from 0 to below 1"));
-        }
-        Ok(Self { kept: 1.0 - noise_rate })
-    }
+#[derive(Debug)]
+pub(super) struct Cdr {
+    /// Share of the parameters that learn.
+    pub(super) kept: f64,
 }
 
 impl Method for Cdr {
@@ -96,6 +123,5 @@ mod tests {
         silence(&mut layers, 0.1);
         assert_eq!(layers[0].0, [0.0, 0.2]);
         silence(&mut [], 0.1);
-        assert!(Cdr::new(1.0).is_err() && Cdr::new(-0.1).is_err() && Cdr::new(f64::NAN).is_err());
     }
 }

@@ -7,54 +7,102 @@
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Tensor, TensorData};
-use lapwing_sample::Task;
 
-use super::{Method, MethodError, Seen};
+use super::{
+    Audience, Guards, Method, MethodConfig, MethodError, MethodKind, Parameter, Range, Seen, Start,
+    Weighs,
+};
 use crate::batch::Batch;
-use crate::config::TrainConfig;
 use crate::error::TrainError;
 use crate::learner::Learner;
-use crate::parameters::{Parameter, find, host};
+use crate::parameters::{self, find, host};
 use crate::saved::Saved;
 use crate::softmax::probability;
 
 /// Least r(c), and least η that a step of η is divided by.
 const LEAST: f64 = 1e-5;
 
+const FIRST: Parameter = Parameter {
+    name: "first",
+    value_name: "P",
+    about: "probability that a label is wrong, to begin with",
+    default: Some(0.01),
+    range: Range::Within(0.0, 1.0),
+    audience: Audience::Recipes,
+};
+const STEP: Parameter = Parameter {
+    name: "step",
+    value_name: "RATE",
+    about: "how fast the probability that a label is wrong moves",
+    default: Some(0.05),
+    range: Range::AtLeast(0.0),
+    audience: Audience::Recipes,
+};
+
 #[derive(Debug)]
-pub(crate) struct Idpa {
+pub(super) struct Kind;
+
+impl MethodKind for Kind {
+    fn name(&self) -> &'static str {
+        "idpa"
+    }
+
+    fn about(&self) -> &'static str {
+        "As many epochs again, with labels corrected row by row (classification)"
+    }
+
+    fn sentence(&self, _: &MethodConfig) -> String {
+        "as many epochs again, in which labels are corrected by what the network says".to_owned()
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[FIRST, STEP]
+    }
+
+    fn needs_classes(&self) -> bool {
+        true
+    }
+
+    fn weighs(&self) -> Weighs {
+        Weighs::Rows
+    }
+
+    fn epochs(&self, planned: usize) -> usize {
+        planned.saturating_mul(2)
+    }
+
+    fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
+        Ok(Box::new(Idpa::new(start)))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Idpa {
     rate: f64,
     /// Epochs of each of the two phases.
     epochs: usize,
     batch_size: usize,
     /// By row of the data; 0 for rows that do not train, and for all in the first phase.
     psi: Vec<f32>,
+    /// By row of the data. Of a trusted source it is 0 and stays there: its labels are right.
     eta: Vec<f32>,
+    guards: Guards,
 }
 
 impl Idpa {
-    pub(crate) fn new(
-        first: f64,
-        rate: f64,
-        config: &TrainConfig,
-        learner: &Learner<'_>,
-    ) -> Result<Self, MethodError> {
-        if learner.target.task() != Task::Classification {
-            return Err(MethodError::NeedsClasses("IDPA"));
+    pub(super) fn new(start: Start<'_, '_>) -> Self {
+        let (guards, data) = (start.method.guards().clone(), &start.learner.data);
+        let first = start.method.number(&FIRST) as f32;
+        let eta =
+            data.sources.iter().map(|&source| if guards.trusts(source) { 0.0 } else { first });
+        Self {
+            rate: start.method.number(&STEP),
+            epochs: start.config.epochs,
+            batch_size: start.config.batch_size,
+            psi: vec![0.0; data.sources.len()],
+            eta: eta.collect(),
+            guards,
         }
-        if !((0.0..=1.0).contains(&first) && rate >= 0.0 && rate.is_finite()) {
-            return Err(MethodError::Parameter(
-                "IDPA begins with a probability from 0 to 1 and moves it at a rate from 0",
-            ));
-        }
-        let rows = learner.data.samples.len();
-        Ok(Self {
-            rate,
-            epochs: config.epochs,
-            batch_size: config.batch_size,
-            psi: vec![0.0; rows],
-            eta: vec![first as f32; rows],
-        })
     }
 
     /// What the network learns for a row: p, from its own logarithms of probabilities.
@@ -94,20 +142,17 @@ impl Method for Idpa {
         for (place, said) in said.chunks_exact(classes).enumerate() {
             let (row, label) = (batch.rows[place] as usize, batch.labels[place] as usize);
             let mixed = self.mixed(row, label, said);
-            if batch.epoch > self.epochs && seen[place].is_finite() {
+            let doubted = !self.guards.trusts(batch.sources[place]);
+            if batch.epoch > self.epochs && seen[place].is_finite() && doubted {
                 self.doubt(row, label, &mixed);
             }
             learnt.extend(mixed.into_iter().map(|p| p as f32));
         }
         let learnt = Tensor::from_data(TensorData::new(learnt, [rows, classes]), &q.device());
         let losses = (learnt * q).sum_dim(1).reshape([-1]).neg();
-        let loss = pass.sum(losses, &weights, rows);
+        let loss = pass.sum(losses, &weights, pass.rows);
         learner.descend(pass, loss, batch.pace);
         Ok(Seen { losses: seen, weights })
-    }
-
-    fn epochs(&self, planned: usize) -> usize {
-        planned.saturating_mul(2)
     }
 
     fn is_candidate(&self, epoch: usize) -> bool {
@@ -117,7 +162,7 @@ impl Method for Idpa {
     fn end_epoch(&mut self, learner: &mut Learner<'_>, epoch: usize) -> Result<(), TrainError> {
         if epoch + 1 == self.epochs {
             let data = learner.data;
-            for (place, rows) in data.train.chunks(self.batch_size).enumerate() {
+            for (place, rows) in learner.train.chunks(self.batch_size).enumerate() {
                 // Noise of a batch is drawn by its step: this one is of no step.
                 let labels = data.labels(u64::MAX - place as u64, rows)?;
                 let outputs = learner.outputs(rows)?;
@@ -134,7 +179,7 @@ impl Method for Idpa {
     }
 
     fn save(&self) -> Result<Saved, MethodError> {
-        let array = |name: &str, values: &Vec<f32>| Parameter {
+        let array = |name: &str, values: &Vec<f32>| parameters::Parameter {
             name: name.to_owned(),
             shape: vec![values.len()],
             values: values.clone(),

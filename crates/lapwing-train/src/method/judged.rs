@@ -1,9 +1,9 @@
 //! Any method, while the rule of LAP looks on: verdicts on sources without a say in their weights.
 
-use lapwing_core::{Lap, LapConfig};
+use lapwing_core::{Lap, LapConfig, Peers};
 
-use super::lap::{GuardedLap, Guards};
-use super::{Method, MethodError, Seen, Standing};
+use super::lap::GuardedLap;
+use super::{Guards, Method, MethodError, Observed, Seen, Standing};
 use crate::batch::Batch;
 use crate::error::TrainError;
 use crate::learner::Learner;
@@ -11,27 +11,27 @@ use crate::saved::Saved;
 
 pub(crate) struct Judged<'a> {
     method: Box<dyn Method + 'a>,
-    judge: GuardedLap,
+    judge: GuardedLap<'a>,
 }
 
 impl<'a> Judged<'a> {
-    pub(crate) fn new(method: Box<dyn Method + 'a>, rule: LapConfig) -> Result<Self, MethodError> {
+    pub(crate) fn new(
+        method: Box<dyn Method + 'a>,
+        rule: LapConfig,
+        peers: &'a dyn Peers,
+    ) -> Result<Self, MethodError> {
         // At strength 0 every weight is 1: references are plain means over the other sources, as there is nobody whose
         // word counts less.
         let rule = LapConfig { depression_strength: 0.0, ..rule };
-        Ok(Self { method, judge: GuardedLap::new(rule, Guards::default())? })
+        Ok(Self { method, judge: GuardedLap::new(rule, Guards::default(), peers)? })
     }
 }
 
 impl Method for Judged<'_> {
     fn step(&mut self, learner: &mut Learner<'_>, batch: &Batch) -> Result<Seen, TrainError> {
         let seen = self.method.step(learner, batch)?;
-        self.judge.weigh(&seen.losses, &batch.sources)?;
+        self.judge.weigh(&Observed::new(&seen.losses, &batch.sources))?;
         Ok(seen)
-    }
-
-    fn epochs(&self, planned: usize) -> usize {
-        self.method.epochs(planned)
     }
 
     fn is_candidate(&self, epoch: usize) -> bool {

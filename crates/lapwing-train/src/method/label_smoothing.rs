@@ -1,28 +1,54 @@
 //! Label smoothing: part of every label goes to all classes alike, so that no row can ask for certainty.
 
 use burn::tensor::activation::log_softmax;
-use lapwing_sample::Task;
 
-use super::{Method, MethodError, Seen};
+use super::{Audience, Method, MethodConfig, MethodKind, Parameter, Range, Seen, Start};
 use crate::batch::Batch;
 use crate::error::TrainError;
 use crate::learner::Learner;
 
+const SMOOTHING: Parameter = Parameter {
+    name: "smoothing",
+    value_name: "PART",
+    about: "part of every label that goes to all classes alike",
+    default: Some(0.1),
+    range: Range::Within(0.0, 1.0),
+    audience: Audience::Everybody,
+};
+
 #[derive(Debug)]
-pub(crate) struct LabelSmoothing {
-    rate: f64,
+pub(super) struct Kind;
+
+impl MethodKind for Kind {
+    fn name(&self) -> &'static str {
+        "label-smoothing"
+    }
+
+    fn about(&self) -> &'static str {
+        "Part of every label goes to all classes alike (classification)"
+    }
+
+    fn sentence(&self, method: &MethodConfig) -> String {
+        let rate = method.number(&SMOOTHING);
+        format!("{rate} of every label goes to all classes; all sources count the same")
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[SMOOTHING]
+    }
+
+    fn needs_classes(&self) -> bool {
+        true
+    }
+
+    fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
+        Ok(Box::new(LabelSmoothing { rate: start.method.number(&SMOOTHING) }))
+    }
 }
 
-impl LabelSmoothing {
-    pub(crate) fn new(rate: f64, task: Task) -> Result<Self, MethodError> {
-        if task != Task::Classification {
-            return Err(MethodError::NeedsClasses("label smoothing"));
-        }
-        if !(0.0..=1.0).contains(&rate) {
-            return Err(MethodError::Parameter("the smoothing rate must be from 0 to 1"));
-        }
-        Ok(Self { rate })
-    }
+#[derive(Debug)]
+pub(super) struct LabelSmoothing {
+    pub(super) rate: f64,
 }
 
 impl Method for LabelSmoothing {
@@ -33,7 +59,7 @@ impl Method for LabelSmoothing {
         let over_classes = log_softmax(pass.outputs.clone(), 1).mean_dim(1).reshape([-1]).neg();
         let losses =
             pass.losses.clone().mul_scalar(1.0 - self.rate) + over_classes.mul_scalar(self.rate);
-        let loss = pass.sum(losses, &weights, batch.len());
+        let loss = pass.sum(losses, &weights, pass.rows);
         learner.descend(pass, loss, batch.pace);
         Ok(Seen { losses: seen, weights })
     }

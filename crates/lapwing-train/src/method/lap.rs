@@ -1,74 +1,88 @@
 //! Loss Adapted Plasticity within the user's guards.
 
-use std::collections::BTreeSet;
+use lapwing_core::{BatchSums, Lap, LapConfig, LapError, Peers, State};
+use serde::Deserialize;
 
-use lapwing_core::{Lap, LapConfig, LapError, State};
-use serde::{Deserialize, Serialize};
-
-use super::{Method, MethodError, Standing};
+use super::{
+    Guards, Method, MethodConfig, MethodError, MethodKind, Observed, Standing, Start, Weighs,
+};
 use crate::error::TrainError;
 use crate::saved::Saved;
 
-/// What the user knows better than the rule.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Guards {
-    /// Least weight of a source that is not blocked.
-    pub floor: f64,
-    /// Sources that always weigh 1. Their losses are judged and shown all the same.
-    pub trusted: BTreeSet<u32>,
-    /// Sources that always weigh 0. The rule does not see them, so that nobody is compared with them.
-    pub blocked: BTreeSet<u32>,
+#[derive(Debug)]
+pub(super) struct Kind;
+
+impl MethodKind for Kind {
+    fn name(&self) -> &'static str {
+        "lap"
+    }
+
+    fn about(&self) -> &'static str {
+        "Loss Adapted Plasticity: sources with high losses lose weight"
+    }
+
+    fn sentence(&self, method: &MethodConfig) -> String {
+        let LapConfig { history_length, leniency, depression_strength, .. } = method.rule();
+        // 1 − tanh²(0.005·δ·C) = ½
+        let half = 0.5f64.sqrt().atanh() / (lapwing_core::DISCRETE_AMOUNT * depression_strength);
+        let strength = match half.is_finite() {
+            true => format!("{depression_strength:.4} (half weight at C = {half:.0})"),
+            false => format!("{depression_strength} (everybody keeps the full weight)"),
+        };
+        format!("history {history_length}, leniency {leniency}, strength {strength}")
+    }
+
+    fn weighs(&self) -> Weighs {
+        Weighs::Sources
+    }
+
+    fn runs_rule(&self) -> bool {
+        true
+    }
+
+    /// So that batches, and what is learnt from the others, stay as they are when somebody is blocked.
+    fn keeps_blocked_rows(&self) -> bool {
+        true
+    }
+
+    fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
+        let (rule, guards) = (start.method.rule(), start.method.guards().clone());
+        Ok(Box::new(GuardedLap::new(rule, guards, start.learner.peers)?))
+    }
 }
 
 /// Loss Adapted Plasticity within the user's guards.
 #[derive(Debug)]
-pub(crate) struct GuardedLap {
+pub(super) struct GuardedLap<'a> {
     lap: Lap<u32>,
     guards: Guards,
-    seen_losses: Vec<f32>,
-    seen_sources: Vec<u32>,
+    peers: &'a dyn Peers,
+    sums: BatchSums<u32>,
 }
 
-impl GuardedLap {
-    pub(crate) fn new(rule: LapConfig, guards: Guards) -> Result<Self, MethodError> {
-        if !(0.0..=1.0).contains(&guards.floor) {
-            return Err(MethodError::Floor(guards.floor));
-        }
-        if let Some(&both) = guards.trusted.intersection(&guards.blocked).next() {
-            return Err(MethodError::Both(both));
-        }
-        let (seen_losses, seen_sources) = Default::default();
-        Ok(Self { lap: Lap::new(rule)?, guards, seen_losses, seen_sources })
+impl<'a> GuardedLap<'a> {
+    pub(super) fn new(
+        rule: LapConfig,
+        guards: Guards,
+        peers: &'a dyn Peers,
+    ) -> Result<Self, MethodError> {
+        Ok(Self { lap: Lap::new(rule)?, guards, peers, sums: BatchSums::new() })
     }
 }
 
-impl Guards {
-    fn weight(&self, source: u32, weight: f64) -> f64 {
-        if self.blocked.contains(&source) {
-            0.0
-        } else if self.trusted.contains(&source) {
-            1.0
-        } else {
-            weight.max(self.floor)
-        }
-    }
-}
-
-impl Method for GuardedLap {
-    fn weigh(&mut self, losses: &[f32], sources: &[u32]) -> Result<Vec<f64>, MethodError> {
+impl Method for GuardedLap<'_> {
+    fn weigh(&mut self, observed: &Observed<'_>) -> Result<Vec<f64>, MethodError> {
+        let Observed { losses, sources, .. } = *observed;
         if losses.len() != sources.len() {
             return Err(LapError::Unpaired { losses: losses.len(), sources: sources.len() }.into());
         }
-        self.seen_losses.clear();
-        self.seen_sources.clear();
-        for (&loss, &source) in losses.iter().zip(sources) {
-            if !self.guards.blocked.contains(&source) {
-                self.seen_losses.push(loss);
-                self.seen_sources.push(source);
+        self.sums.clear();
+        for (&loss, source) in losses.iter().zip(sources) {
+            if self.guards.admits(*source) {
+                self.sums.add(source, f64::from(loss));
             }
         }
-        self.lap.weigh(&self.seen_losses, &self.seen_sources)?;
+        self.lap.update_among(&self.sums, self.peers)?;
         let weigh = |(loss, source): (&f32, &u32)| {
             let weight = self.guards.weight(*source, self.lap.weight(source));
             if loss.is_finite() { weight } else { 0.0 }
@@ -100,11 +114,12 @@ impl Method for GuardedLap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lapwing_core::Alone;
 
-    fn lap(guards: Guards) -> GuardedLap {
+    fn lap(guards: Guards) -> GuardedLap<'static> {
         let rule =
             LapConfig { history_length: 3, depression_strength: 5.0, ..LapConfig::default() };
-        GuardedLap::new(rule, guards).unwrap()
+        GuardedLap::new(rule, guards, &Alone).unwrap()
     }
 
     /// Sources 0 and 1 good, 2 and 3 bad, for `steps` steps.
@@ -112,8 +127,8 @@ mod tests {
         let mut weights = Vec::new();
         for step in 0..steps {
             let jitter = 0.01 * (step % 5) as f32;
-            weights =
-                method.weigh(&[0.2 + jitter, 0.25 - jitter, 2.0, 2.0], &[0, 1, 2, 3]).unwrap();
+            let losses = [0.2 + jitter, 0.25 - jitter, 2.0, 2.0];
+            weights = method.weigh(&Observed::new(&losses, &[0, 1, 2, 3])).unwrap();
         }
         weights
     }
@@ -139,8 +154,9 @@ mod tests {
         let mut without = lap(Guards::default());
         for step in 0..50 {
             let loss = 0.1 * (step % 3) as f32;
-            let a = with.weigh(&[loss, 5.0, f32::NAN, 1.0], &[0, 9, 9, 1]).unwrap();
-            let b = without.weigh(&[loss, 1.0], &[0, 1]).unwrap();
+            let losses = [loss, 5.0, f32::NAN, 1.0];
+            let a = with.weigh(&Observed::new(&losses, &[0, 9, 9, 1])).unwrap();
+            let b = without.weigh(&Observed::new(&[loss, 1.0], &[0, 1])).unwrap();
             assert_eq!([a[0], a[3]], [b[0], b[1]]);
             assert_eq!([a[1], a[2]], [0.0, 0.0]);
         }
@@ -148,23 +164,19 @@ mod tests {
 
     #[test]
     fn guards_that_contradict_are_refused() {
-        let start = |guards| GuardedLap::new(LapConfig::default(), guards);
-        assert!(matches!(
-            start(Guards { floor: 1.5, ..Guards::default() }),
-            Err(MethodError::Floor(_))
-        ));
-        assert!(matches!(
-            start(Guards { floor: f64::NAN, ..Guards::default() }),
-            Err(MethodError::Floor(_))
-        ));
+        let check = |guards: Guards| guards.check(&Kind);
+        let floor = |floor| Guards { floor, ..Guards::default() };
+        assert!(matches!(check(floor(1.5)), Err(MethodError::Floor(_))));
+        assert!(matches!(check(floor(f64::NAN)), Err(MethodError::Floor(_))));
         let both = Guards { trusted: [1, 2].into(), blocked: [2].into(), ..Guards::default() };
-        assert!(matches!(start(both), Err(MethodError::Both(2))));
+        assert!(matches!(check(both), Err(MethodError::Both(2))));
     }
 
     #[test]
     fn a_loss_that_is_not_finite_weighs_nothing_even_from_a_trusted_source() {
         let mut method = lap(Guards { trusted: [1].into(), ..Guards::default() });
-        assert_eq!(method.weigh(&[f32::NAN, 0.5], &[1, 1]).unwrap(), [0.0, 1.0]);
+        let observed = Observed::new(&[f32::NAN, 0.5], &[1, 1]);
+        assert_eq!(method.weigh(&observed).unwrap(), [0.0, 1.0]);
     }
 
     #[test]

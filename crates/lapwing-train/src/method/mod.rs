@@ -1,30 +1,54 @@
 //! Methods: ways to learn from batches of which some rows, or some sources, are wrong.
 //!
-//! The loop knows one trait, [`Method`]. Most methods decide how much each sample counts and nothing else; others change
+//! A method is a file and a line in [`METHODS`]. Its [`MethodKind`] says what it is called, what it does and which
+//! parameters it has; flags, help, configuration files, recipes and Python are made from that. Started, it is a
+//! [`Method`], which is all the loop knows. Most methods decide how much each row counts and nothing else; others change
 //! the loss, the gradients, the order of the batches, or train a second network.
+//!
+//! Both traits can be implemented outside this crate: [`MethodConfig::new`] takes any kind, listed or not, so that
+//! somebody's own method needs no fork. What it can reach is public for that reason: [`Learner`], [`Pass`](crate::Pass),
+//! [`Batch`], [`Saved`].
 
 mod arfl;
 mod cdr;
 mod co_teaching;
+mod config;
+mod guards;
 mod idpa;
 mod judged;
+mod kind;
 mod label_smoothing;
 mod lap;
+mod observed;
+mod parameter;
 mod standard;
 #[cfg(test)]
 mod tests;
 
-use lapwing_core::{Lap, LapConfig, LapError};
-use serde::{Deserialize, Serialize};
+use lapwing_core::{Lap, LapError, PeerError};
 use thiserror::Error;
 
 use crate::batch::Batch;
-use crate::config::TrainConfig;
 use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::saved::Saved;
 
-pub use lap::Guards;
+pub use config::MethodConfig;
+pub use guards::{Guards, Weighs};
+pub use kind::{MethodKind, Start, method_named, owners};
+pub use observed::Observed;
+pub use parameter::{Audience, Parameter, Range};
+
+/// All methods, in the order in which they are listed; the first is the default.
+pub static METHODS: &[&dyn MethodKind] = &[
+    &lap::Kind,
+    &standard::Kind,
+    &label_smoothing::Kind,
+    &co_teaching::Kind,
+    &cdr::Kind,
+    &idpa::Kind,
+    &arfl::Kind,
+];
 
 /// A way to learn.
 ///
@@ -32,23 +56,17 @@ pub use lap::Guards;
 /// not divided by their sum. A sample whose loss is not finite counts for nothing, whatever it weighs.
 pub trait Method {
     /// One weight per sample of a batch: all the same, unless the method says otherwise.
-    fn weigh(&mut self, losses: &[f32], sources: &[u32]) -> Result<Vec<f64>, MethodError> {
-        let _ = sources;
-        Ok(vec![1.0; losses.len()])
+    fn weigh(&mut self, observed: &Observed<'_>) -> Result<Vec<f64>, MethodError> {
+        Ok(vec![1.0; observed.len()])
     }
 
     /// Learns from a batch, and says what it saw.
     fn step(&mut self, learner: &mut Learner<'_>, batch: &Batch) -> Result<Seen, TrainError> {
         let pass = learner.forward(batch)?;
-        let weights = self.weigh(&pass.seen, &batch.sources)?;
+        let weights = self.weigh(&pass.observed(batch, &|| pass.outputs_on_host()))?;
         let (seen, loss) = (pass.seen.clone(), pass.mean(&weights));
         learner.descend(pass, loss, batch.pace);
         Ok(Seen { losses: seen, weights })
-    }
-
-    /// Epochs in all where so many are asked for.
-    fn epochs(&self, planned: usize) -> usize {
-        planned
     }
 
     /// Whether the network as it is after this epoch (from 0) may be the result.
@@ -104,7 +122,7 @@ pub struct Seen {
 /// Unreliability and weight of a source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// C.
+    /// C, the points of unreliability that the rule has given it.
     pub unreliability: u64,
     /// What its samples count for.
     pub weight: f64,
@@ -114,118 +132,71 @@ pub struct Standing {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MethodError {
-    /// The weighting rule refused.
-    #[error(transparent)]
-    Lap(#[from] LapError),
-    /// A floor outside [0, 1].
-    #[error("the floor is {0}, but must be a weight from 0 to 1")]
-    Floor(f64),
-    /// A source both trusted and blocked.
-    #[error("source {0} is both trusted and blocked")]
-    Both(u32),
+    /// No method of this name.
+    #[error("no method is called {0:?}; there are {all}", all = names())]
+    Unknown(String),
+    /// A parameter of another method, or of none.
+    #[error("{}", not_its_parameter(parameter, owners, method))]
+    NotItsParameter {
+        /// The parameter.
+        parameter: String,
+        /// The methods that have it.
+        owners: Vec<&'static str>,
+        /// The method that was given it.
+        method: &'static str,
+    },
     /// A parameter out of range.
-    #[error("{0}")]
-    Parameter(&'static str),
+    #[error("{parameter} is {value}, but must be {range}")]
+    Range {
+        /// The parameter.
+        parameter: &'static str,
+        /// The value given.
+        value: f64,
+        /// What it may be.
+        range: Range,
+    },
     /// A method for classes with values to predict.
     #[error("{0} is for classification: it needs classes, and these targets are values")]
     NeedsClasses(&'static str),
+    /// A method that wants several views of a row, of which there is one.
+    #[error("{0} wants several views of each row, and rows of this kind have one")]
+    Views(&'static str),
+    /// A floor outside [0, 1].
+    #[error("the floor is {0}, but must be a weight from 0 to 1")]
+    Floor(f64),
+    /// A floor where sources have no weights.
+    #[error("{0} gives sources no weights, so there is nothing for a floor to hold up")]
+    FloorWithoutWeights(&'static str),
+    /// A source both trusted and blocked.
+    #[error("source {0} is both trusted and blocked")]
+    Both(u32),
+    /// The weighting rule refused.
+    #[error(transparent)]
+    Lap(#[from] LapError),
+    /// Workers could not talk.
+    #[error(transparent)]
+    Peers(#[from] PeerError),
     /// A saved state that cannot be read or written.
     #[error("the saved state of the method cannot be used: {0}")]
     State(#[from] serde_json::Error),
+    /// A saved state that names a source that the data do not have.
+    #[error("the saved state of the method names source {0}, which the data do not have")]
+    UnknownSource(u32),
+    /// What a method from elsewhere has to say.
+    #[error("{0}")]
+    Other(String),
 }
 
-/// Which method, with its parameters.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum MethodConfig {
-    /// Every sample counts the same.
-    Standard,
-    /// Loss Adapted Plasticity.
-    Lap {
-        /// The rule.
-        rule: LapConfig,
-        /// What the user knows better.
-        guards: Guards,
-    },
-    /// Part of every label goes to all classes alike.
-    LabelSmoothing {
-        /// That part.
-        rate: f64,
-    },
-    /// Two networks, each of which learns from the rows on which the other has the lowest losses.
-    CoTeaching {
-        /// Share of a batch that is left out in the end.
-        forget_rate: f64,
-        /// Epochs over which that share grows from nothing.
-        ramp_epochs: usize,
-        /// Epoch from which the learning rate falls to nothing at the last, and Adam's β₁ is 0.1.
-        decay_from: Option<usize>,
-        /// Divides the mean over the rows that are kept by their number again, as some of the experiments did.
-        divide_twice: bool,
-    },
-    /// Only the parameters that matter to the loss learn.
-    Cdr {
-        /// Share of wrong labels: this share of the parameters does not learn.
-        noise_rate: f64,
-    },
-    /// Trains, and trains as long again on labels corrected by the network, row by row.
-    Idpa {
-        /// Probability that a label is wrong, to begin with.
-        first: f64,
-        /// How fast that probability moves.
-        rate: f64,
-    },
-    /// Sources as clients: each round they train apart, and are averaged, those with high losses less or not at all.
-    Arfl {
-        /// How far above the others the mean loss of a client may lie before it counts for nothing (λ/N, about).
-        tolerance: f64,
-        /// Clients share so many optimisers, whose moments live on from round to round.
-        workers: usize,
-    },
-    /// Any method, while the rule of LAP looks on without a say: sources are judged, and not weighed by it.
-    Judged {
-        /// The method.
-        method: Box<MethodConfig>,
-        /// The rule.
-        rule: LapConfig,
-    },
+fn names() -> String {
+    METHODS.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ")
 }
 
-impl MethodConfig {
-    /// The method, at its first step.
-    pub(crate) fn start<'a>(
-        &self,
-        config: &TrainConfig,
-        learner: &Learner<'a>,
-    ) -> Result<Box<dyn Method + 'a>, TrainError> {
-        Ok(match self {
-            MethodConfig::Standard => Box::new(standard::Standard),
-            MethodConfig::Lap { rule, guards } => {
-                Box::new(lap::GuardedLap::new(*rule, guards.clone())?)
-            }
-            MethodConfig::LabelSmoothing { rate } => {
-                Box::new(label_smoothing::LabelSmoothing::new(*rate, learner.target.task())?)
-            }
-            MethodConfig::CoTeaching { forget_rate, ramp_epochs, decay_from, divide_twice } => {
-                let second = Learner::new(config, learner.data, 1, &learner.device)?;
-                let decay = decay_from.map(|from| (from, config.epochs));
-                Box::new(co_teaching::CoTeaching::new(
-                    (*forget_rate, *ramp_epochs),
-                    decay,
-                    *divide_twice,
-                    second,
-                )?)
-            }
-            MethodConfig::Cdr { noise_rate } => Box::new(cdr::Cdr::new(*noise_rate)?),
-            MethodConfig::Idpa { first, rate } => {
-                Box::new(idpa::Idpa::new(*first, *rate, config, learner)?)
-            }
-            MethodConfig::Arfl { tolerance, workers } => {
-                Box::new(arfl::Arfl::new(*tolerance, *workers, config, learner)?)
-            }
-            MethodConfig::Judged { method, rule } => {
-                Box::new(judged::Judged::new(method.start(config, learner)?, *rule)?)
-            }
-        })
+fn not_its_parameter(parameter: &str, owners: &[&str], method: &str) -> String {
+    match owners {
+        [] => format!("no method has a parameter called {parameter:?}"),
+        _ => format!(
+            "{parameter} is a parameter of {}, and the method is {method}",
+            owners.join(" and ")
+        ),
     }
 }

@@ -1,16 +1,15 @@
 //! One or two steps of every method beside the same steps in PyTorch (double precision).
 
 use burn::tensor::Device;
+use lapwing_core::Alone;
 use lapwing_sample::{Data, Matrix, Targets};
 
-use super::arfl::Arfl;
 use super::cdr::Cdr;
 use super::co_teaching::CoTeaching;
-use super::idpa::Idpa;
 use super::label_smoothing::LabelSmoothing;
-use super::lap::{GuardedLap, Guards};
 use super::standard::Standard;
 use super::*;
+use crate::config::TrainConfig;
 use crate::loss::Loss;
 use crate::network::{Architecture, MlpConfig};
 use crate::optimiser::{OptimiserConfig, Pace};
@@ -111,7 +110,8 @@ impl Six {
     /// A network with the script's parameters.
     fn learner(&self, number: u64, shift: f64) -> Learner<'_> {
         let device = Device::flex().autodiff();
-        let mut learner = Learner::new(&config(), self.data(), number, &device).unwrap();
+        let first = Learner::new(&config(), self.data(), ALL.into(), &device, &Alone).unwrap();
+        let mut learner = first.another(&config(), number).unwrap();
         let mut parameters = read(&learner.network);
         for (place, array) in parameters.iter_mut().enumerate() {
             for (i, value) in array.values.iter_mut().enumerate() {
@@ -187,8 +187,9 @@ fn lap_multiplies_losses_by_weights_and_takes_the_mean_over_all_rows() {
     let six = Six::new();
     let mut learner = six.learner(0, 0.0);
     let guards = Guards { blocked: [1].into(), ..Guards::default() };
-    let mut method = GuardedLap::new(LapConfig::default(), guards).unwrap();
-    let seen = steps(&mut method, &mut learner, 2);
+    let lap = MethodConfig::named("lap").unwrap().within(guards);
+    let mut method = lap.start(&config(), &learner).unwrap();
+    let seen = steps(&mut *method, &mut learner, 2);
     assert_eq!(seen[1].weights, [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]);
     assert_close(
         &learner,
@@ -205,8 +206,7 @@ fn lap_multiplies_losses_by_weights_and_takes_the_mean_over_all_rows() {
 fn label_smoothing() {
     let six = Six::new();
     let mut learner = six.learner(0, 0.0);
-    let mut method = LabelSmoothing::new(0.1, learner.target.task()).unwrap();
-    steps(&mut method, &mut learner, 2);
+    steps(&mut LabelSmoothing { rate: 0.1 }, &mut learner, 2);
     assert_close(
         &learner,
         &[
@@ -218,11 +218,17 @@ fn label_smoothing() {
     );
 }
 
+fn co_teaching_with(second: Learner<'_>) -> CoTeaching<'_> {
+    let (forget_rate, ramp_epochs, decay, divide_twice) = (0.2, 0, None, false);
+    let guards = Guards::default();
+    CoTeaching { forget_rate, ramp_epochs, decay, divide_twice, guards, second }
+}
+
 #[test]
 fn co_teaching() {
     let six = Six::new();
     let (mut one, two) = (six.learner(0, 0.0), six.learner(1, 5.0));
-    let mut method = CoTeaching::new((0.49, 0), None, false, two).unwrap();
+    let mut method = CoTeaching { forget_rate: 0.49, ..co_teaching_with(two) };
     let seen = steps(&mut method, &mut one, 2);
     // What the second network chose.
     assert_eq!(seen[0].weights, [1.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
@@ -253,7 +259,7 @@ fn co_teaching() {
 fn cdr() {
     let six = Six::new();
     let mut learner = six.learner(0, 0.0);
-    steps(&mut Cdr::new(0.4).unwrap(), &mut learner, 2);
+    steps(&mut Cdr { kept: 1.0 - 0.4 }, &mut learner, 2);
     assert_close(
         &learner,
         &[
@@ -269,8 +275,8 @@ fn cdr() {
 fn idpa_over_both_phases() {
     let six = Six::new();
     let mut learner = six.learner(0, 0.0);
-    let mut method = Idpa::new(0.01, 0.05, &config(), &learner).unwrap();
-    steps(&mut method, &mut learner, 4);
+    let mut method = MethodConfig::named("idpa").unwrap().start(&config(), &learner).unwrap();
+    steps(&mut *method, &mut learner, 4);
     assert_close(
         &learner,
         &[
@@ -294,7 +300,9 @@ fn idpa_over_both_phases() {
 fn arfl_over_two_rounds_of_three_clients_with_two_optimisers() {
     let six = Six::new();
     let mut learner = six.learner(0, 0.0);
-    let mut method = Arfl::new(0.25, 2, &config(), &learner).unwrap();
+    let arfl = MethodConfig::named("arfl").unwrap();
+    let arfl = arfl.with("tolerance", 0.25).unwrap().with("workers", 2.0).unwrap();
+    let mut method = arfl.start(&config(), &learner).unwrap();
     for round in 0..2 {
         for client in [[0, 3], [1, 4], [2, 5]] {
             let batch = batch(&learner, &client, round);
@@ -319,7 +327,10 @@ fn arfl_over_two_rounds_of_three_clients_with_two_optimisers() {
 #[test]
 fn co_teaching_forgets_more_and_slows_down_as_epochs_go_by() {
     let six = Six::new();
-    let method = |decay| CoTeaching::new((0.2, 10), decay, true, six.learner(1, 0.0)).unwrap();
+    let method = |decay| {
+        let method = co_teaching_with(six.learner(1, 0.0));
+        CoTeaching { ramp_epochs: 10, decay, ..method }
+    };
     let kept: Vec<usize> = [0, 3, 9, 30].map(|epoch| method(None).kept(epoch, 90)).to_vec();
     assert_eq!(kept, [90, 84, 72, 72]);
     let learner = six.learner(0, 0.0);
@@ -330,7 +341,7 @@ fn co_teaching_forgets_more_and_slows_down_as_epochs_go_by() {
 }
 
 #[test]
-fn methods_for_classes_refuse_values_and_parameters_out_of_range() {
+fn methods_for_classes_refuse_values_and_the_others_start() {
     let (six, values) = (Six::new(), Targets::Values(vec![0.0; 6]));
     let device = Device::flex().autodiff();
     let mut settings = config();
@@ -338,27 +349,105 @@ fn methods_for_classes_refuse_values_and_parameters_out_of_range() {
     mlp.outputs = 1;
     settings.loss = Loss::SquaredError;
     let data = Data { targets: &values, ..six.data() };
-    let learner = Learner::new(&settings, data, 0, &device).unwrap();
-    let said = |method: MethodConfig| {
-        method.start(&settings, &learner).err().map(|error| error.to_string()).unwrap_or_default()
-    };
-    assert!(said(MethodConfig::LabelSmoothing { rate: 0.1 }).contains("classification"));
-    assert!(said(MethodConfig::Idpa { first: 0.01, rate: 0.05 }).contains("classification"));
-    assert!(said(MethodConfig::Cdr { noise_rate: 1.0 }).contains("noise rate"));
-    assert!(said(MethodConfig::Arfl { tolerance: 0.0, workers: 4 }).contains("tolerance"));
-    let (ramp_epochs, decay_from, divide_twice) = (10, None, false);
-    let co_teaching = |forget_rate| MethodConfig::CoTeaching {
-        forget_rate,
-        ramp_epochs,
-        decay_from,
-        divide_twice,
-    };
-    assert!(said(co_teaching(1.0)).contains("forget rate"));
-    for method in [
-        co_teaching(0.2),
-        MethodConfig::Cdr { noise_rate: 0.4 },
-        MethodConfig::Arfl { tolerance: 1.0, workers: 4 },
-    ] {
-        assert_eq!(said(method), "");
+    let learner = Learner::new(&settings, data, ALL.into(), &device, &Alone).unwrap();
+    for kind in METHODS {
+        let started = MethodConfig::new(*kind).start(&settings, &learner);
+        let said = started.err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(kind.needs_classes(), said.contains("is for classification"), "{said}");
+        assert_eq!(kind.needs_classes(), !said.is_empty(), "{}: {said}", kind.name());
     }
+}
+
+#[derive(Debug)]
+struct Contrastive;
+
+impl MethodKind for Contrastive {
+    fn name(&self) -> &'static str {
+        "contrastive"
+    }
+    fn about(&self) -> &'static str {
+        "Two views of a row are alike"
+    }
+    fn sentence(&self, _: &MethodConfig) -> String {
+        String::new()
+    }
+    fn views(&self) -> usize {
+        2
+    }
+    fn start<'a>(&self, _: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
+        Ok(Box::new(Standard))
+    }
+}
+
+#[test]
+fn a_method_that_wants_several_views_of_a_row_is_told_that_there_is_one() {
+    let six = Six::new();
+    let learner = six.learner(0, 0.0);
+    let Err(error) = MethodConfig::new(&Contrastive).start(&config(), &learner) else {
+        unreachable!()
+    };
+    assert!(error.to_string().contains("several views"), "{error}");
+}
+
+#[test]
+fn the_learner_embeds_rows() {
+    let six = Six::new();
+    let found = six.learner(0, 0.0).embeddings(&[4, 0]).unwrap().unwrap();
+    // The hidden layer has four units, and rectifies.
+    assert_eq!(found.values().len(), 8);
+    assert!(found.values().iter().all(|value| *value >= 0.0));
+    assert_ne!(found.values()[..4], found.values()[4..]);
+}
+
+#[test]
+fn outputs_and_labels_are_there_to_weigh_by() {
+    struct Surely(Vec<f64>);
+    impl Method for Surely {
+        fn weigh(&mut self, observed: &Observed<'_>) -> Result<Vec<f64>, MethodError> {
+            let (all, own) = (observed.probabilities(), observed.probabilities_of_labels());
+            let (all, own) = (all.unwrap(), own.unwrap());
+            for ((row, label), own) in all.chunks_exact(3).zip(observed.labels).zip(&own) {
+                assert!((row[*label as usize] - own).abs() < 1e-6, "{row:?} {label} {own}");
+            }
+            self.0.clone_from(&own);
+            Ok(own)
+        }
+    }
+    let six = Six::new();
+    let mut learner = six.learner(0, 0.0);
+    let mut method = Surely(Vec::new());
+    let seen = steps(&mut method, &mut learner, 1);
+    assert_eq!(seen[0].weights, method.0);
+}
+
+#[test]
+fn a_trusted_row_is_never_doubted_by_idpa() {
+    let six = Six::new();
+    let mut learner = six.learner(0, 0.0);
+    let guards = Guards { trusted: [1].into(), ..Guards::default() };
+    let idpa = MethodConfig::named("idpa").unwrap().within(guards);
+    let mut method = idpa.start(&config(), &learner).unwrap();
+    steps(&mut *method, &mut learner, 4);
+    let saved = method.save().unwrap().arrays;
+    let eta = &saved.iter().find(|array| array.name == "eta").unwrap().values;
+    // Rows 1 and 4 are of the source that is trusted; the others were doubted from the start.
+    assert_eq!((eta[1], eta[4]), (0.0, 0.0));
+    assert!(eta[2] > 0.0 && eta[5] > 0.0, "{eta:?}");
+}
+
+#[test]
+fn arfl_holds_trust_and_floor_in_the_average() {
+    let six = Six::new();
+    let guards = Guards { floor: 0.5, trusted: [1].into(), ..Guards::default() };
+    let arfl = MethodConfig::named("arfl").unwrap().with("tolerance", 0.25).unwrap();
+    let mut learner = six.learner(0, 0.0);
+    let mut method = arfl.within(guards).start(&config(), &learner).unwrap();
+    for client in [[0, 3], [1, 4], [2, 5]] {
+        let batch = batch(&learner, &client, 0);
+        method.step(&mut learner, &batch).unwrap();
+    }
+    method.end_epoch(&mut learner, 0).unwrap();
+    // Without guards source 1 counts for nothing after the second round.
+    assert_eq!(method.standing(1).weight, 1.0);
+    assert!((0..3).all(|source| method.standing(source).weight >= 0.5));
 }

@@ -6,6 +6,7 @@
 mod tables;
 
 mod messages;
+mod methods;
 mod output;
 mod runs;
 mod signals;
