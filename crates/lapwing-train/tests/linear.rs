@@ -55,7 +55,9 @@ fn values_are_those_of_least_squares() {
         patience: usize::MAX,
         ..config(0)
     };
-    let mut run = Trainer::new(settings, &MethodConfig::Standard, data, DeviceName::Cpu).unwrap();
+    let mut run =
+        Trainer::new(settings, &MethodConfig::named("standard").unwrap(), data, DeviceName::Cpu)
+            .unwrap();
     run.run(&mut (), None).unwrap();
     let Predictions::Values(found) = run.model().unwrap().predict(data.samples, &all).unwrap()
     else {
@@ -85,7 +87,8 @@ fn classes_are_parted_by_a_line_whose_gradient_has_vanished() {
         ..config(0)
     };
     let mut run =
-        Trainer::new(settings, &MethodConfig::Standard, data_of, DeviceName::Cpu).unwrap();
+        Trainer::new(settings, &MethodConfig::named("standard").unwrap(), data_of, DeviceName::Cpu)
+            .unwrap();
     run.run(&mut (), None).unwrap();
     let Predictions::Classes { probabilities, .. } =
         run.model().unwrap().predict(&data.rows, &all).unwrap()
