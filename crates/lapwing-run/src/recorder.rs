@@ -56,11 +56,6 @@ impl Recorder {
         self.points
     }
 
-    /// Whether every point is of one of the first `sources` sources.
-    pub(crate) fn knows_only(&self, sources: usize) -> bool {
-        self.points.iter().all(|point| (point.source as usize) < sources)
-    }
-
     /// Little-endian numbers, point after point.
     pub(crate) fn save(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(16 + POINT * self.points.len());

@@ -1,10 +1,7 @@
 //! A run into a checkpoint and out of it.
 
-use std::collections::BTreeSet;
-
 use crate::checkpoint::{Checkpoint, CheckpointDir, CheckpointError};
 use crate::error::TrainError;
-use crate::method::MethodError;
 use crate::observer::Observer;
 use crate::parameters::write;
 use crate::saved::Saved;
