@@ -10,6 +10,7 @@ use lapwing_train::DeviceName;
 use crate::output::count;
 use crate::say::{counted, say};
 use crate::table::TextTable;
+use crate::training::warn_of_unseen;
 use crate::verdicts::{metrics_object, short};
 
 /// Measure the model of a run on a table that has the target
@@ -49,9 +50,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if found.dropped > 0 {
         say!("warning: {} not measured: no target", counted(found.dropped, "row"));
     }
+    warn_of_unseen(&found.unseen);
     let mut out = crate::output::stdout();
     if arguments.json {
-        writeln!(out, "{}", metrics_object(&found.all))?;
+        let mut all = metrics_object(&found.all);
+        if let Some(fields) = all.as_object_mut().filter(|_| !found.unseen.is_empty()) {
+            let warnings: Vec<String> = found.unseen.iter().map(ToString::to_string).collect();
+            fields.insert("warnings".to_owned(), warnings.into());
+        }
+        writeln!(out, "{all}")?;
         for (group, metrics) in &found.groups {
             let mut object = metrics_object(metrics);
             if let (Some(fields), Some(by)) = (object.as_object_mut(), by) {

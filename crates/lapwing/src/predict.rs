@@ -8,6 +8,7 @@ use lapwing_train::{DeviceName, Predictions};
 
 use crate::formulas::Formulas;
 use crate::output::Output;
+use crate::training::warn_of_unseen;
 
 /// Predict the rows of a table with the model of a run
 ///
@@ -48,6 +49,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let device: DeviceName = arguments.device.parse()?;
     let predicted = Predictor::load(&arguments.run, device)?.predict(&arguments.data)?;
+    warn_of_unseen(&predicted.unseen);
     let output = Output::open(arguments.out.as_deref(), arguments.force)?;
     let mut writer = csv::Writer::from_writer(output);
     let header = ["row".to_owned(), "prediction".to_owned()];

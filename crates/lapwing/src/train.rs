@@ -19,7 +19,7 @@ use crate::method_flags::{MethodFlags, method_parser};
 use crate::names;
 use crate::output::count;
 use crate::say::{counted, say, word};
-use crate::training::{TrainingProgress, describe, warn};
+use crate::training::{TrainingProgress, describe, warn, warn_of_unseen};
 use crate::{verdicts, words};
 
 /// Most threads on machines that have fewer cores.
@@ -345,6 +345,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         describe(&prepared, &job);
     }
     warn(&prepared.dataset);
+    if let Some(test) = &prepared.test {
+        warn_of_unseen(&job.input.unseen(&test.table));
+    }
 
     let resuming = before.is_some();
     let directory = match before {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use lapwing_data::{Dataset, Role};
+use lapwing_data::{Dataset, Role, Unseen};
 use lapwing_run::{Job, Prepared, Watch};
 use lapwing_train::Resumed;
 
@@ -61,6 +61,13 @@ pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
 pub(crate) fn warn(dataset: &Dataset) {
     for warning in &dataset.warnings {
         say!("warning: {warning}");
+    }
+}
+
+/// Values of a table that training never saw: said to those who asked for no remarks, too.
+pub(crate) fn warn_of_unseen(unseen: &[Unseen]) {
+    for column in unseen {
+        say!("warning: {}", lapwing_report::reveal(&column.to_string()));
     }
 }
 

@@ -59,7 +59,7 @@ fn one_stray_text_does_not_turn_the_numeric_columns_into_identifiers() {
     place.write("stray.csv", &(lines.join("\n") + "\n"));
     place.refuses(
         &format!("train stray.csv {TRAIN} --out run"),
-        &["stray.csv, line 201, column \"a\"", "\"oops\"", "399 of its 400"],
+        &["stray.csv, line 201, column \"a\"", "\"oops\"", "399 of its 400", "--types", "--ignore"],
     );
     place
         .lapwing(&format!("train stray.csv {TRAIN} --types a=categorical --out run"))
@@ -194,4 +194,55 @@ fn a_workbook_and_a_damaged_archive_are_called_what_they_are() {
         &format!("train t.csv.gz {TRAIN} --out run"),
         &["not valid gzip", "behind the end"],
     );
+}
+
+#[test]
+fn levels_that_training_never_saw_are_no_secret() {
+    let place = Place::new();
+    let table = wards(400, &WARDS, 5).replacen("b,", "colour,", 1);
+    let coloured = |names: [&str; 2]| {
+        table.lines().enumerate().fold(String::new(), |text, (at, line)| {
+            let mut fields: Vec<&str> = line.split(',').collect();
+            if at > 0 {
+                fields[1] = names[at % 2];
+            }
+            text + &fields.join(",") + "\n"
+        })
+    };
+    place.write("t.csv", &coloured(["red", "blue"]));
+    place.write("n.csv", &coloured(["Red", "Blue"]));
+    place.lapwing(&format!("train t.csv {TRAIN} --out run")).assert().success();
+    let expected = "column \"colour\": 400 of 400 values were not in training";
+    for words in ["predict run n.csv", "evaluate run n.csv", "evaluate run n.csv -q --json"] {
+        let done = place.lapwing(words).assert().success();
+        assert!(stderr(&done).contains(expected), "{words}: {}", stderr(&done));
+    }
+    let done = place.lapwing("evaluate run n.csv --json").assert().success();
+    let first = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+    assert!(first.lines().next().unwrap().contains("\"warnings\""), "{first}");
+    let words = format!("train t.csv --test n.csv {TRAIN} --out tested");
+    let done = place.lapwing(&words).assert().success();
+    assert!(stderr(&done).contains(expected), "{}", stderr(&done));
+    assert!(!stderr(&place.lapwing("predict run t.csv").assert().success()).contains("training"));
+}
+
+#[test]
+fn columns_that_are_ignored_are_named_with_the_whole_reason() {
+    let place = Place::new();
+    let table = (0..100).fold("x,huge,hot,site,y\n".to_owned(), |text, row| {
+        let huge = 576_460_752_303_423_488_u64 + row % 3;
+        text + &format!("{}.5,{huge},inf,s{},{}\n", row * 7 % 31, row % 3, row / 2 % 2)
+    });
+    place.write("t.csv", &table);
+    let done = place
+        .lapwing("train t.csv --target y --source site --epochs 1 --out run")
+        .assert()
+        .success();
+    let said = stderr(&done);
+    for reason in [
+        "ignored: whole numbers beyond 2^53 that differ in lost digits",
+        "ignored: no finite values",
+    ] {
+        assert!(said.contains(reason), "{said}");
+    }
 }
