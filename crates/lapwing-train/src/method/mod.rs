@@ -13,6 +13,7 @@ mod arfl;
 mod cdr;
 mod co_teaching;
 mod config;
+mod group_dro;
 mod guards;
 mod idpa;
 mod judged;
@@ -43,6 +44,7 @@ pub use parameter::{Audience, Parameter, Range};
 pub static METHODS: &[&dyn MethodKind] = &[
     &lap::Kind,
     &standard::Kind,
+    &group_dro::Kind,
     &label_smoothing::Kind,
     &co_teaching::Kind,
     &cdr::Kind,
