@@ -180,7 +180,8 @@ fn decimal_commas_thousands_currencies_and_per_cent_are_numbers() {
         let number = 1000.0 + 12.5 * row as f64;
         format!("$ {},{:06.2}", (number / 1000.0).floor(), number % 1000.0)
     };
-    let cases: [(String, Box<dyn Fn(usize) -> f64>); 3] = [
+    type Expected = Box<dyn Fn(usize) -> f64>;
+    let cases: [(String, Expected); 3] = [
         (column_between(';', "x", 60, comma), Box::new(value)),
         (column_between('|', "x", 60, thousands), Box::new(|row| 1000.0 + 12.5 * row as f64)),
         (column("x", 60, |row| format!("{row}.5 %")), Box::new(|row| row as f64 + 0.5)),

@@ -158,9 +158,9 @@ mod tests {
                 let mut items = [0_u8, 1, 2, 3];
                 let mut draws = Draws::of(0, 2_u64, 0, index);
                 if wide {
-                    draws.shuffle_wide(&mut items)
+                    draws.shuffle_wide(&mut items);
                 } else {
-                    draws.shuffle(&mut items)
+                    draws.shuffle(&mut items);
                 }
                 *counts.entry(items).or_insert(0) += 1;
             }

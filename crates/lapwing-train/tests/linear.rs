@@ -25,9 +25,9 @@ fn least_squares(rows: &[f32], values: &[f64]) -> [f64; 3] {
     for i in 0..3 {
         for j in 0..3 {
             if i != j {
-                let factor = system[j][i] / system[i][i];
-                for k in i..4 {
-                    system[j][k] -= factor * system[i][k];
+                let (pivot, factor) = (system[i], system[j][i] / system[i][i]);
+                for (value, above) in system[j].iter_mut().zip(pivot) {
+                    *value -= factor * above;
                 }
             }
         }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tables::{Place, WARDS, doses, wards};
 
 const MODELS: [&str; 2] = ["mlp", "linear"];
-const CLASSES: &str = "train wards.csv --target ill --source ward --epochs 60 -q";
+const CLASSES: &str = "train wards.csv --target ill --source ward --epochs 200 -q";
 const VALUES: &str = "train doses.csv --target dose --source ward --epochs 60 -q";
 
 fn place() -> Place {

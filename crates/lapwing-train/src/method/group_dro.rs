@@ -41,7 +41,9 @@ impl MethodKind for Kind {
 
     fn sentence(&self, method: &MethodConfig) -> String {
         let rate = method.number(&STEP_SIZE);
-        format!("sources with high losses gain weight, at a step size of {rate}; wrong labels are learnt, too")
+        format!(
+            "sources with high losses gain weight, at a step size of {rate}; wrong labels are learnt, too"
+        )
     }
 
     fn parameters(&self) -> &'static [Parameter] {
@@ -104,7 +106,8 @@ impl<'a> GroupDro<'a> {
     fn ascend(&mut self, batch: &BatchSums<u32>) {
         for (source, sum) in batch.iter() {
             if let (Some(logarithm), Some(loss)) = (self.logarithms.get_mut(source), sum.mean()) {
-                *logarithm = (*logarithm + self.step_size * loss).clamp(-LARGEST_LOSS, LARGEST_LOSS);
+                *logarithm =
+                    (*logarithm + self.step_size * loss).clamp(-LARGEST_LOSS, LARGEST_LOSS);
             }
         }
         let highest = self.logarithms.values().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -145,8 +148,7 @@ impl Method for GroupDro<'_> {
     }
 
     fn load(&mut self, saved: &Saved) -> Result<(), TrainError> {
-        let State { logarithms } =
-            State::deserialize(saved.state()).map_err(MethodError::from)?;
+        let State { logarithms } = State::deserialize(saved.state()).map_err(MethodError::from)?;
         let fits = logarithms.keys().eq(self.logarithms.keys())
             && logarithms.values().all(|logarithm| *logarithm <= 0.0);
         if !fits {
@@ -173,10 +175,10 @@ mod tests {
         let (mut q, mut weights) = (vec![1.0 / sources as f64; sources], Vec::new());
         for batch in batches {
             let rows = |g: u32| batch.iter().filter(move |(s, loss)| *s == g && loss.is_finite());
-            for g in 0..sources {
+            for (g, q) in q.iter_mut().enumerate() {
                 let losses: Vec<f64> = rows(g as u32).map(|(_, loss)| f64::from(*loss)).collect();
                 if !losses.is_empty() {
-                    q[g] *= (step_size * losses.iter().sum::<f64>() / losses.len() as f64).exp();
+                    *q *= (step_size * losses.iter().sum::<f64>() / losses.len() as f64).exp();
                 }
             }
             let sum: f64 = q.iter().sum();
@@ -267,7 +269,10 @@ mod tests {
             [(0, f32::NAN), (1, f32::INFINITY), (2, f32::NEG_INFINITY)],
         ] {
             let weights = weigh(&mut method, &batch);
-            assert!(weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0), "{weights:?}");
+            assert!(
+                weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0),
+                "{weights:?}"
+            );
         }
         assert_eq!(method.standing(0).weight, 1.0);
         assert!((0..3).all(|source| method.standing(source).weight >= 0.0));
@@ -282,7 +287,9 @@ mod tests {
         let mut two = group_dro(0.1, 3, Guards::default());
         two.load(&Saved::of(serde_json::from_str(&text).unwrap())).unwrap();
         assert_eq!(weigh(&mut one, &batch), weigh(&mut two, &batch));
-        for state in [r#"{"logarithms":{"0":0.0}}"#, r#"{"logarithms":{"0":0.0,"1":3.0,"2":0.0}}"#, "{}"] {
+        for state in
+            [r#"{"logarithms":{"0":0.0}}"#, r#"{"logarithms":{"0":0.0,"1":3.0,"2":0.0}}"#, "{}"]
+        {
             assert!(two.load(&Saved::of(serde_json::from_str(state).unwrap())).is_err(), "{state}");
         }
     }
