@@ -181,9 +181,6 @@ pub enum MethodError {
     /// A saved state that cannot be read or written.
     #[error("the saved state of the method cannot be used: {0}")]
     State(#[from] serde_json::Error),
-    /// A saved state that names a source that the data do not have.
-    #[error("the saved state of the method names source {0}, which the data do not have")]
-    UnknownSource(u32),
     /// What a method from elsewhere has to say.
     #[error("{0}")]
     Other(String),
