@@ -8,7 +8,7 @@ pub(crate) fn line(message: &str) {
     let _ = std::io::stderr().write_all(format!("{}\n", printable(message)).as_bytes());
 }
 
-/// [`line`] with the arguments of `format!`.
+/// [`line()`] with the arguments of `format!`.
 macro_rules! say {
     ($($argument:tt)*) => { $crate::say::line(&format!($($argument)*)) };
 }
