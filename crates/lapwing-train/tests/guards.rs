@@ -143,7 +143,7 @@ fn a_trusted_source_never_counts_less_than_others() {
         }
     }
     // Those that would count it less: the test is about something.
-    for name in ["lap", "co-teaching", "arfl"] {
+    for name in ["lap", "co-teaching", "arfl", "noise-rate"] {
         assert!(lowered.contains(&name), "{name}: {lowered:?}");
     }
 }

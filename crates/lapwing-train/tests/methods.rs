@@ -166,6 +166,23 @@ fn arfl_drops_the_client_whose_labels_are_wrong() {
 }
 
 #[test]
+fn noise_rate_takes_weight_from_wrong_labels_and_not_from_the_right_ones_beside_them() {
+    let (data, test) = (moons(200, &[0.0, 0.3, 1.0, 0.05], 3), moons(1_000, &[0.0], 99));
+    let mut run = trainer(data.data(), long(1), &judged(named("noise-rate")));
+    let mut weights = Weights { data: &data, from: 10, right: (0.0, 0.0), wrong: (0.0, 0.0) };
+    run.run(&mut weights, None).unwrap();
+    let share = |(kept, all): (f64, f64)| kept / all;
+    assert!(share(weights.wrong) < 0.3, "wrong rows kept: {}", share(weights.wrong));
+    assert!(share(weights.right) > 0.9, "right rows kept: {}", share(weights.right));
+    let weight = |source| run.method().standing(source).weight;
+    assert!(weight(2) < 0.1 && weight(0) > 0.9 && weight(3) > 0.8, "{} {}", weight(2), weight(3));
+    assert!((0.2..0.8).contains(&weight(1)), "{}", weight(1));
+    assert!(run.method().standing(2).unreliability > 10, "the rule that looks on says so, too");
+    let found = accuracy(&run.model().unwrap(), &test);
+    assert!(found > 0.95, "{found}");
+}
+
+#[test]
 fn cdr_moves_few_weights_and_standard_training_all() {
     let data = moons(100, &[0.0], 3);
     let plain = OptimiserConfig::Sgd { momentum: 0.0, weight_decay: 0.0 };

@@ -1,13 +1,14 @@
 //! The first half of a step.
 
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
 use core::hash::Hash;
 
 use indexmap::Equivalent;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::NoiseModel;
-use crate::BatchSums;
+use super::{NoiseModel, NoiseRate};
+use crate::{BatchSums, PeerError, Peers};
 
 /// What one batch says about each source and about noise: what workers exchange when a batch is
 /// split over many machines. [`NoiseRate::sums`](crate::NoiseRate::sums) makes it, and
@@ -51,5 +52,32 @@ impl<K: Hash + Eq> NoiseSums<K> {
         if let Some(noise) = noise {
             M::add(&mut self.model, row, 1.0 - noise);
         }
+    }
+}
+
+impl<K: Hash + Eq + Clone + Serialize + DeserializeOwned> NoiseSums<K> {
+    /// The sums of the whole batch, of which every worker has summed up a part.
+    ///
+    /// # Errors
+    /// Those of [`BatchSums::among`].
+    pub fn among(&self, step: u64, peers: &dyn Peers) -> Result<Cow<'_, Self>, PeerError> {
+        if peers.count() == 1 {
+            return Ok(Cow::Borrowed(self));
+        }
+        let responsibilities = self.responsibilities.among(step, peers)?.into_owned();
+        let model = self.model.among(step, peers)?.into_owned();
+        Ok(Cow::Owned(Self { responsibilities, model }))
+    }
+}
+
+impl<K: Hash + Eq + Clone + Serialize + DeserializeOwned, M: NoiseModel> NoiseRate<K, M> {
+    /// The second half of a step with the part of a batch that this worker holds. All workers end in
+    /// the state of one worker with the whole batch.
+    ///
+    /// # Errors
+    /// Those of [`BatchSums::among`] and of [`update`](Self::update). Nothing has changed then.
+    pub fn update_among(&mut self, own: &NoiseSums<K>, peers: &dyn Peers) -> Result<(), PeerError> {
+        let whole = own.among(self.step(), peers)?;
+        Ok(self.update(&whole)?)
     }
 }

@@ -20,6 +20,7 @@ mod judged;
 mod kind;
 mod label_smoothing;
 mod lap;
+mod noise_rate;
 mod observed;
 mod parameter;
 mod standard;
@@ -50,6 +51,7 @@ pub static METHODS: &[&dyn MethodKind] = &[
     &cdr::Kind,
     &idpa::Kind,
     &arfl::Kind,
+    &noise_rate::Kind,
 ];
 
 /// A way to learn.

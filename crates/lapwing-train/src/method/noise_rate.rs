@@ -1,0 +1,221 @@
+//! A noise rate per source, within the user's guards: a row counts for the probability that its label is the truth.
+//!
+//! Each label is the truth, which the network predicts, or noise, drawn from the label frequencies, with a probability
+//! that belongs to its source. A source whose rows are difficult keeps its weight, where a rule on losses takes it away.
+
+use lapwing_core::{Answer, Labels, NoiseRate, NoiseRateConfig, NoiseState, Peers};
+use lapwing_sample::Targets;
+use serde::Deserialize;
+
+use super::{
+    Audience, Guards, Method, MethodConfig, MethodError, MethodKind, Observed, Parameter, Range,
+    Standing, Start, Weighs,
+};
+use crate::error::TrainError;
+use crate::saved::Saved;
+
+const WARMUP: Parameter = Parameter {
+    name: "noise-warmup",
+    value_name: "SHARE",
+    about: "share of the steps in which every source has the noise rate of the prior",
+    default: Some(0.1),
+    range: Range::Within(0.0, 1.0),
+    audience: Audience::Everybody,
+};
+const PRIOR: Parameter = Parameter {
+    name: "noise-prior",
+    value_name: "RATE",
+    about: "noise rate of a source of which nothing is known",
+    default: Some(0.1),
+    range: Range::Within(0.0, 1.0),
+    audience: Audience::Everybody,
+};
+const PRIOR_ROWS: Parameter = Parameter {
+    name: "noise-prior-rows",
+    value_name: "N",
+    about: "how many rows that prior counts for",
+    default: Some(10.0),
+    range: Range::Above(0.0),
+    audience: Audience::Everybody,
+};
+const DECAY: Parameter = Parameter {
+    name: "noise-decay",
+    value_name: "SHARE",
+    about: "what is left of the evidence on a source one batch later",
+    default: Some(0.98),
+    range: Range::Within(0.0, 1.0),
+    audience: Audience::Everybody,
+};
+const PARAMETERS: &[Parameter] = &[WARMUP, PRIOR, PRIOR_ROWS, DECAY];
+
+#[derive(Debug)]
+pub(super) struct Kind;
+
+impl MethodKind for Kind {
+    fn name(&self) -> &'static str {
+        "noise-rate"
+    }
+
+    fn about(&self) -> &'static str {
+        "A noise rate per source: rows count for the probability that their label is right (classification)"
+    }
+
+    fn sentence(&self, method: &MethodConfig) -> String {
+        let number = |parameter| method.number(parameter);
+        format!(
+            "prior {} for {} rows, decay {}, warm-up {} of the steps",
+            number(&PRIOR),
+            number(&PRIOR_ROWS),
+            number(&DECAY),
+            number(&WARMUP)
+        )
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        PARAMETERS
+    }
+
+    fn needs_classes(&self) -> bool {
+        true
+    }
+
+    fn weighs(&self) -> Weighs {
+        Weighs::Sources
+    }
+
+    fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
+        let Targets::Classes { classes, .. } = start.learner.data.targets else {
+            return Err(MethodError::NeedsClasses(self.name()).into());
+        };
+        let number = |parameter| start.method.number(parameter);
+        let batches = start.learner.train().len().div_ceil(start.config.batch_size.max(1));
+        let steps = batches * start.config.epochs;
+        let config = NoiseRateConfig {
+            decay: number(&DECAY),
+            prior: number(&PRIOR),
+            prior_strength: number(&PRIOR_ROWS),
+            warmup: (number(&WARMUP) * steps as f64) as u64,
+            ..NoiseRateConfig::default()
+        };
+        let guards = start.method.guards().clone();
+        Ok(Box::new(GuardedNoise::new(config, *classes as u32, guards, start.learner.peers())?))
+    }
+}
+
+/// Noise rates within the user's guards.
+#[derive(Debug)]
+struct GuardedNoise<'a> {
+    noise: NoiseRate<u32>,
+    guards: Guards,
+    peers: &'a dyn Peers,
+    weights: Vec<f64>,
+}
+
+impl<'a> GuardedNoise<'a> {
+    fn new(
+        config: NoiseRateConfig,
+        classes: u32,
+        guards: Guards,
+        peers: &'a dyn Peers,
+    ) -> Result<Self, MethodError> {
+        let noise = NoiseRate::new(config, Labels::counted(classes)?)?;
+        Ok(Self { noise, guards, peers, weights: Vec::new() })
+    }
+}
+
+impl Method for GuardedNoise<'_> {
+    fn weigh(&mut self, observed: &Observed<'_>) -> Result<Vec<f64>, MethodError> {
+        let probabilities =
+            observed.probabilities_of_labels().ok_or(MethodError::NeedsClasses(Kind.name()))?;
+        let answer = |(probability, &label)| Answer { probability, label };
+        let rows: Vec<Answer> =
+            probabilities.into_iter().zip(observed.labels).map(answer).collect();
+        let sums = self.noise.sums(&rows, observed.sources, &mut self.weights)?;
+        self.noise.update_among(&sums, self.peers)?;
+        let weigh = |((row, source), &weight): ((&Answer, &u32), &f64)| {
+            if row.probability.is_nan() { 0.0 } else { self.guards.weight(*source, weight) }
+        };
+        Ok(rows.iter().zip(observed.sources).zip(&self.weights).map(weigh).collect())
+    }
+
+    /// A source weighs what its rows count for on average, 1 − e.
+    fn standing(&self, source: u32) -> Standing {
+        let weight = self.guards.weight(source, 1.0 - self.noise.rate(&source));
+        Standing { unreliability: 0, weight }
+    }
+
+    fn save(&self) -> Result<Saved, MethodError> {
+        Ok(Saved::of(serde_json::to_value(self.noise.state())?))
+    }
+
+    fn load(&mut self, saved: &Saved) -> Result<(), TrainError> {
+        let state = NoiseState::deserialize(&saved.state).map_err(MethodError::from)?;
+        Ok(self.noise.load(state).map_err(MethodError::from)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lapwing_core::Alone;
+
+    fn noise(guards: Guards) -> GuardedNoise<'static> {
+        GuardedNoise::new(NoiseRateConfig::default(), 2, guards, &Alone).unwrap()
+    }
+
+    /// Source 0 is believed by the network, source 1 is hard for it, source 2 is wrong.
+    fn feed(method: &mut dyn Method, steps: u32) -> Vec<f64> {
+        let mut weights = Vec::new();
+        for step in 0..steps {
+            let (losses, sources) = ([0.05, 0.7, 6.0], [0, 1, 2]);
+            let labels = [step % 2; 3];
+            let observed = Observed { labels: &labels, ..Observed::new(&losses, &sources) };
+            weights = method.weigh(&observed).unwrap();
+        }
+        weights
+    }
+
+    #[test]
+    fn wrong_labels_lose_their_weight_and_hard_ones_keep_it() {
+        let mut method = noise(Guards::default());
+        let weights = feed(&mut method, 200);
+        assert!(weights[0] > 0.95 && weights[2] < 0.05, "{weights:?}");
+        let weight = |source| method.standing(source).weight;
+        assert!(weight(0) > 0.95 && weight(2) < 0.2, "{} {}", weight(0), weight(2));
+        assert!(weight(1) > weight(2) + 0.5, "{}", weight(1));
+        assert_eq!(weight(9), 0.9);
+    }
+
+    #[test]
+    fn guards_hold_floor_trust_and_block() {
+        let guards = Guards { floor: 0.3, trusted: [2].into(), blocked: [0].into() };
+        let mut method = noise(guards);
+        let guarded = feed(&mut method, 200);
+        assert_eq!((guarded[0], guarded[2]), (0.0, 1.0));
+        assert_eq!(method.standing(2).weight, 1.0);
+        let mut method = noise(Guards { floor: 0.3, ..Guards::default() });
+        assert_eq!(feed(&mut method, 200)[2], 0.3);
+        assert_eq!(method.standing(2).weight, 0.3);
+    }
+
+    #[test]
+    fn a_loss_that_is_not_finite_weighs_nothing_even_from_a_trusted_source() {
+        let mut method = noise(Guards { trusted: [1].into(), ..Guards::default() });
+        let observed = Observed::new(&[f32::NAN, 0.5], &[1, 1]);
+        let observed = Observed { labels: &[0, 1], ..observed };
+        assert_eq!(method.weigh(&observed).unwrap(), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_saved_method_goes_on_to_the_last_bit() {
+        let mut one = noise(Guards::default());
+        feed(&mut one, 37);
+        let text = serde_json::to_string(&one.save().unwrap().state).unwrap();
+        let mut two = noise(Guards::default());
+        two.load(&Saved::of(serde_json::from_str(&text).unwrap())).unwrap();
+        for _ in 0..20 {
+            assert_eq!(feed(&mut one, 1), feed(&mut two, 1));
+        }
+        assert!(two.load(&Saved::of(serde_json::json!({"version": 99}))).is_err());
+    }
+}
