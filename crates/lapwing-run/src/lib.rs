@@ -30,7 +30,7 @@
 //!     let expected = if source.source == "attic" { Verdict::Unreliable } else { Verdict::Reliable };
 //!     assert_eq!(source.verdict, expected);
 //! }
-//! RunDirectory::create(&directory.path().join("run"), false)?.write(&job, &fit, &results)?;
+//! RunDirectory::create(&directory.path().join("run"), false, &job.settings)?.write(&job, &fit, &results)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
