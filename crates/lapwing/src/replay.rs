@@ -11,6 +11,7 @@ use lapwing_run::Replay;
 use serde::{Serialize, Serializer};
 
 use crate::arguments::RuleArguments;
+use crate::formulas::Formulas;
 use crate::output::{Output, count};
 use crate::progress::Progress;
 use crate::say::say;
@@ -64,11 +65,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     out: Option<PathBuf>,
 
+    #[command(flatten)]
+    formulas: Formulas,
+
     /// Replace the file given by --out if it exists
     #[arg(long, requires = "out", help_heading = "Output")]
     force: bool,
 
-    /// No progress, no closing remarks
+    /// No progress, no closing remarks but warnings
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }
@@ -76,13 +80,18 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     let columns =
         LogColumns { step: arguments.step, source: arguments.source, loss: arguments.loss };
+    let LogColumns { step, source, loss } = &columns;
+    anyhow::ensure!(
+        step != source && source != loss && loss != step,
+        "--step {step:?}, --source {source:?} and --loss {loss:?}: expected three different columns"
+    );
     let lap = Lap::new(arguments.rule.config()?)?;
     let log = match arguments.log == Path::new("-") {
         true => LossLog::from_reader("standard input", std::io::stdin(), &columns)?,
         false => LossLog::open(&arguments.log, &columns)?,
     };
     let output = Output::open(arguments.out.as_deref(), arguments.force)?;
-    let mut table = Table::new(output, arguments.json);
+    let mut table = Table::new(output, arguments.json, arguments.formulas);
     if !arguments.summary {
         table.header(&STEP)?;
     }
@@ -115,6 +124,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     if !arguments.quiet {
         remark(&replay, &sources);
     }
+    warn(&replay, &sources);
     table.finish()
 }
 
@@ -144,6 +154,10 @@ fn remark(replay: &Replay<String>, sources: &[SourceRow]) {
         count(replay.lap().step()),
         count(sources.len() as u64),
     );
+}
+
+/// What may be wrong with the log, which is said to those who asked for no remarks, too.
+fn warn(replay: &Replay<String>, sources: &[SourceRow]) {
     if sources.iter().all(|source| source.judged == 0) {
         say!(
             "warning: nobody was judged: that takes two sources with {} batches each after {} \
@@ -177,21 +191,21 @@ impl Serialize for Named<'_> {
 
 /// Rows as CSV, or as JSON objects, one per line.
 enum Table {
-    Csv(Box<csv::Writer<Output>>),
+    Csv(Box<csv::Writer<Output>>, Formulas),
     Json(Output),
 }
 
 impl Table {
-    fn new(output: Output, json: bool) -> Self {
+    fn new(output: Output, json: bool, formulas: Formulas) -> Self {
         match json {
             true => Self::Json(output),
-            false => Self::Csv(Box::new(csv::Writer::from_writer(output))),
+            false => Self::Csv(Box::new(csv::Writer::from_writer(output)), formulas),
         }
     }
 
     fn header(&mut self, names: &[&str]) -> anyhow::Result<()> {
         match self {
-            Self::Csv(writer) => Ok(writer.write_record(names)?),
+            Self::Csv(writer, _) => Ok(writer.write_record(names)?),
             Self::Json(_) => Ok(()),
         }
     }
@@ -215,10 +229,10 @@ impl Table {
 
     fn row(&mut self, columns: &[&'static str], cells: &[Cell<'_>]) -> anyhow::Result<()> {
         match self {
-            Self::Csv(writer) => {
+            Self::Csv(writer, formulas) => {
                 for cell in cells {
                     match cell {
-                        Cell::Text(text) => writer.write_field(text)?,
+                        Cell::Text(text) => writer.write_field(formulas.cell(text).as_ref())?,
                         Cell::Count(count) => writer.write_field(count.to_string())?,
                         Cell::Number(value) => {
                             writer.write_field(value.map(number_text).unwrap_or_default())?;
@@ -240,7 +254,7 @@ impl Table {
 
     fn finish(self) -> anyhow::Result<()> {
         match self {
-            Self::Csv(writer) => {
+            Self::Csv(writer, _) => {
                 writer.into_inner().map_err(csv::IntoInnerError::into_error)?.finish()
             }
             Self::Json(output) => output.finish(),

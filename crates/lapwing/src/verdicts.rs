@@ -5,6 +5,7 @@ use lapwing_run::Metrics;
 use serde_json::{Value, json};
 
 use crate::output::count;
+use crate::say::counted;
 use crate::table::TextTable;
 
 /// Sources in the order in which they are read.
@@ -14,7 +15,10 @@ pub(crate) fn worst_first(sources: &[SourceRow]) -> Vec<SourceRow> {
     sources
 }
 
-/// A table of sources, with estimated label errors where there are any.
+/// Sources shown on a terminal; whoever wants more has `sources.csv` and `--json`.
+const MOST_SHOWN: usize = 100;
+
+/// A table of sources, with estimated label errors where there are any; the first ones, where there are many.
 pub(crate) fn table(sources: &[SourceRow]) -> String {
     let estimated = sources.iter().any(|source| source.label_error.is_some());
     let mut header =
@@ -24,7 +28,7 @@ pub(crate) fn table(sources: &[SourceRow]) -> String {
     }
     let mut table = TextTable::new(&header);
     let loss = |loss: Option<f64>| loss.map_or_else(|| "–".to_owned(), short);
-    for source in sources {
+    for source in sources.iter().take(MOST_SHOWN) {
         let mut cells = vec![
             source.verdict.word().to_owned(),
             source.source.clone(),
@@ -39,7 +43,12 @@ pub(crate) fn table(sources: &[SourceRow]) -> String {
         }
         table.row(cells);
     }
-    table.render()
+    let mut text = table.render();
+    if sources.len() > MOST_SHOWN {
+        let more = count((sources.len() - MOST_SHOWN) as u64);
+        text.push_str(&format!("… and {more} more; all of them are in sources.csv\n"));
+    }
+    text
 }
 
 /// What the verdicts come to, in a line.
@@ -48,9 +57,9 @@ pub(crate) fn tally(sources: &[SourceRow]) -> String {
     let words = Verdict::ALL
         .into_iter()
         .filter(|verdict| of(*verdict) > 0)
-        .map(|verdict| format!("{} {}", of(verdict), verdict.word()))
+        .map(|verdict| format!("{} {}", count(of(verdict) as u64), verdict.word()))
         .collect::<Vec<_>>();
-    format!("{} sources: {}", count(sources.len() as u64), words.join(", "))
+    format!("{}: {}", counted(sources.len() as u64, "source"), words.join(", "))
 }
 
 /// One source as a JSON object: the columns of `sources.csv`, the reasons for the verdict, the estimate of wrong labels

@@ -140,3 +140,11 @@ fn rows_that_were_not_measured_were_not_spoken_of() {
     let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
     assert!(said.contains("warning: 3 rows not measured: no target"), "{said}");
 }
+
+#[test]
+fn losses_that_are_not_finite_were_not_spoken_of_in_a_quiet_replay() {
+    let place = place();
+    let done = place.lapwing("replay log.csv -q").assert().success();
+    let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(said.contains("warning: 1 loss is not finite: \"b\" 1"), "{said}");
+}

@@ -92,6 +92,10 @@ fn a_name_that_a_spreadsheet_takes_for_a_formula_could_not_be_escaped() {
     assert!(output("predict run wards.csv").contains(",=yes,"));
     let escaped = output("predict run wards.csv --escape-formulas");
     assert!(escaped.contains(",'=yes,") && !escaped.contains(",=yes,"));
+    place.write("log.csv", "step,source,loss\n0,=a,0.5\n0,b,0.7\n");
+    assert!(output("replay log.csv").contains("\n0,=a,"));
+    assert!(output("replay log.csv --escape-formulas").contains("\n0,'=a,"));
+    assert!(output("replay log.csv --escape-formulas --summary").contains("\n'=a,"));
 }
 
 #[test]
@@ -101,4 +105,29 @@ fn probabilities_could_not_be_left_out() {
     let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
     assert!(text.starts_with("row,prediction\n1,"), "{text}");
     assert!(text.lines().all(|line| line.split(',').count() == 2));
+}
+
+#[test]
+fn a_column_could_be_step_and_source_at_once() {
+    let place = Place::new();
+    place.write("log.csv", "step,source,loss\n0,a,0.5\n0,b,0.7\n");
+    place.refuses("replay log.csv --source step", &["three different columns"]);
+    place.refuses("replay log.csv --loss source --source source", &["three different columns"]);
+}
+
+#[test]
+fn thousands_of_sources_were_thousands_of_lines() {
+    let place = Place::new();
+    let names: Vec<String> = (0..1200).map(|n| format!("s{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    place.write("wards.csv", &wards(2400, &names, 1));
+    let train = "train wards.csv --target ill --source ward --epochs 1 --out run -q";
+    for words in [train, "sources run"] {
+        let done = place.lapwing(words).assert().success();
+        let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+        assert!(text.lines().count() < 110, "{words}: {}", text.lines().count());
+        assert!(text.contains("\n… and 1,100 more"), "{words}: {text}");
+        assert!(text.contains("1,200 sources: 1,200 insufficient"), "{words}: {text}");
+    }
+    assert_eq!(place.text("run/sources.csv").lines().count(), 1201);
 }
