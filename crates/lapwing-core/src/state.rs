@@ -97,7 +97,21 @@ impl<K: Hash + Eq> Lap<K> {
     where
         K: Clone,
     {
-        let sources = self.names.iter().zip(&self.sources).map(|(source, known)| {
+        State {
+            version: STATE_VERSION,
+            history_length: self.config.history_length,
+            step: self.step,
+            sources: self.source_states().collect(),
+        }
+    }
+
+    /// The sources of [`state`](Self::state) one at a time: where there are millions, all of them
+    /// at once take as much room as the rule itself.
+    pub fn source_states(&self) -> impl ExactSizeIterator<Item = SourceState<K>>
+    where
+        K: Clone,
+    {
+        self.names.iter().zip(&self.sources).map(|(source, known)| {
             let (window, cursor) = known.window.save();
             SourceState {
                 source: source.clone(),
@@ -111,13 +125,7 @@ impl<K: Hash + Eq> Lap<K> {
                 above: known.above,
                 first_departure_step: known.first_departure_step,
             }
-        });
-        State {
-            version: STATE_VERSION,
-            history_length: self.config.history_length,
-            step: self.step,
-            sources: sources.collect(),
-        }
+        })
     }
 
     /// Replaces all that is known by a saved state. The parameters stay as they are, and may
@@ -128,23 +136,37 @@ impl<K: Hash + Eq> Lap<K> {
     /// Where the state is of another version, of another history length, or contradicts itself.
     /// Nothing has changed then.
     pub fn load(&mut self, state: State<K>) -> Result<(), LapError> {
-        let refuse = |why| Err(LapError::State(why));
         if state.version != STATE_VERSION {
-            return refuse(format!("it is of version {}, not {STATE_VERSION}", state.version));
+            let why = format!("it is of version {}, not {STATE_VERSION}", state.version);
+            return Err(LapError::State(why));
         }
+        self.load_sources(state.history_length, state.step, state.sources)
+    }
+
+    /// [`load`](Self::load) with sources that come one at a time: what
+    /// [`source_states`](Self::source_states) gave after `step` steps, with histories of
+    /// `history_length`.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load).
+    pub fn load_sources(
+        &mut self,
+        history_length: usize,
+        step: u64,
+        saved: impl IntoIterator<Item = SourceState<K>>,
+    ) -> Result<(), LapError> {
+        let refuse = |why| Err(LapError::State(why));
         let length = self.config.history_length;
-        let empty = state.sources.iter().all(|source| source.window.is_empty());
-        if state.history_length != length && !empty {
-            return refuse(format!(
-                "its histories are of length {}, not {length}; as a prior it can be used",
-                state.history_length
-            ));
-        }
-        if state.sources.len() as u64 > MOST_SOURCES {
-            return Err(LapError::TooManySources);
-        }
         let (mut names, mut sources) = (IndexSet::default(), Vec::new());
-        for (at, saved) in state.sources.into_iter().enumerate() {
+        for (at, saved) in saved.into_iter().enumerate() {
+            if history_length != length && !saved.window.is_empty() {
+                return refuse(format!(
+                    "its histories are of length {history_length}, not {length}; as a prior it can be used"
+                ));
+            }
+            if at as u64 >= MOST_SOURCES {
+                return Err(LapError::TooManySources);
+            }
             let usable = |loss: &f64| loss.abs() <= LARGEST_LOSS;
             if !saved.window.iter().all(usable) {
                 return refuse(format!("source {at} has a loss in its history that is not finite"));
@@ -167,7 +189,7 @@ impl<K: Hash + Eq> Lap<K> {
             sources.push(known);
         }
         let mut fresh = Self::new(self.config)?;
-        fresh.step = state.step;
+        fresh.step = step;
         fresh.names = names;
         fresh.sources = sources;
         fresh.rebuild();

@@ -1,21 +1,26 @@
-//! Named arrays and one text in a safetensors container: the common part of checkpoints and model files.
+//! Named arrays, columns and one text in a safetensors container: the common part of checkpoints and model files.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
-use safetensors::tensor::TensorView;
+use safetensors::tensor::View;
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 use thiserror::Error;
 
 use crate::parameters::Parameter;
+use crate::saved::{Column, Numbers};
 
-/// The key of the text in the container's metadata.
-const TEXT: &str = "lapwing";
+/// The name of the text. It is an array like the others because the container's header, where it could stand as well,
+/// ends at 100 MB.
+const TEXT: &str = "state";
+/// The name of the bytes.
+const BYTES: &str = "bytes";
 
 /// What a container holds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Arrays {
     pub(crate) text: String,
     pub(crate) parameters: Vec<Parameter>,
+    pub(crate) columns: Vec<Column>,
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -26,70 +31,155 @@ pub enum ArraysError {
     /// Not a container, or one whose lengths and shapes contradict each other or the file.
     #[error("not a valid safetensors file: {0}")]
     Container(#[from] SafeTensorError),
-    /// An array that is not of 32-bit floats.
-    #[error("array `{name}` is of type {dtype}, expected F32")]
+    /// An array of a type that has no business here.
+    #[error("array `{name}` is of type {dtype}, expected {expected}")]
     Type {
         /// Its name.
         name: String,
         /// Its type.
         dtype: String,
+        /// What it may be.
+        expected: &'static str,
     },
+    /// A text that is none.
+    #[error("array `{TEXT}` is not UTF-8: {0}")]
+    Text(#[from] std::string::FromUtf8Error),
+}
+
+impl Arrays {
+    /// The parameters, where there must be nothing else.
+    pub(crate) fn into_parameters(self) -> Result<Vec<Parameter>, ArraysError> {
+        let named = |name: &str, dtype: &str| {
+            Err(ArraysError::Type {
+                name: name.to_owned(),
+                dtype: dtype.to_owned(),
+                expected: "F32",
+            })
+        };
+        match self.columns.first() {
+            Some(Column { name, numbers: Numbers::Counts(_) }) => named(name, "U64"),
+            Some(Column { name, numbers: Numbers::Values(_) }) => named(name, "F64"),
+            None if !self.text.is_empty() => named(TEXT, "U8"),
+            None if !self.bytes.is_empty() => named(BYTES, "U8"),
+            None => Ok(self.parameters),
+        }
+    }
+}
+
+/// An array on its way into a container. Its bytes are made when they are asked for, so that there is one copy of them
+/// at a time.
+struct Entry<'a> {
+    shape: Vec<usize>,
+    content: Content<'a>,
+}
+
+enum Content<'a> {
+    Floats(&'a [f32]),
+    Counts(&'a [u64]),
+    Values(&'a [f64]),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Entry<'a> {
+    fn list(content: Content<'a>, length: usize) -> Self {
+        Self { shape: vec![length], content }
+    }
+}
+
+impl View for Entry<'_> {
+    fn dtype(&self) -> Dtype {
+        match self.content {
+            Content::Floats(_) => Dtype::F32,
+            Content::Counts(_) => Dtype::U64,
+            Content::Values(_) => Dtype::F64,
+            Content::Bytes(_) => Dtype::U8,
+        }
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        match self.content {
+            Content::Floats(numbers) => numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
+            Content::Counts(numbers) => numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
+            Content::Values(numbers) => numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
+            Content::Bytes(bytes) => bytes.into(),
+        }
+    }
+
+    fn data_len(&self) -> usize {
+        match self.content {
+            Content::Floats(numbers) => size_of_val(numbers),
+            Content::Counts(numbers) => size_of_val(numbers),
+            Content::Values(numbers) => size_of_val(numbers),
+            Content::Bytes(bytes) => bytes.len(),
+        }
+    }
 }
 
 /// The bytes of a container.
 pub(crate) fn encode(arrays: &Arrays) -> Result<Vec<u8>, ArraysError> {
-    let raw: Vec<Vec<u8>> = arrays
-        .parameters
-        .iter()
-        .map(|p| p.values.iter().flat_map(|v| v.to_le_bytes()).collect())
-        .collect();
-    let mut views = Vec::with_capacity(raw.len() + 1);
-    for (parameter, raw) in arrays.parameters.iter().zip(&raw) {
-        views.push((
-            parameter.name.as_str(),
-            TensorView::new(Dtype::F32, parameter.shape.clone(), raw)?,
+    let mut entries = Vec::with_capacity(arrays.parameters.len() + arrays.columns.len() + 2);
+    for Parameter { name, shape, values } in &arrays.parameters {
+        entries.push((
+            name.as_str(),
+            Entry { shape: shape.clone(), content: Content::Floats(values) },
         ));
     }
-    if !arrays.bytes.is_empty() {
-        views.push(("bytes", TensorView::new(Dtype::U8, vec![arrays.bytes.len()], &arrays.bytes)?));
+    for Column { name, numbers } in &arrays.columns {
+        let entry = match numbers {
+            Numbers::Counts(counts) => Entry::list(Content::Counts(counts), counts.len()),
+            Numbers::Values(values) => Entry::list(Content::Values(values), values.len()),
+        };
+        entries.push((name.as_str(), entry));
     }
-    let text =
-        (!arrays.text.is_empty()).then(|| HashMap::from([(TEXT.to_owned(), arrays.text.clone())]));
-    Ok(safetensors::serialize(views, text)?)
+    for (name, bytes) in [(TEXT, arrays.text.as_bytes()), (BYTES, &arrays.bytes)] {
+        if !bytes.is_empty() {
+            entries.push((name, Entry::list(Content::Bytes(bytes), bytes.len())));
+        }
+    }
+    Ok(safetensors::serialize(entries, None)?)
 }
 
 /// Reads a container. safetensors checks that the header is at most 100 MB of JSON, that every length lies within
 /// `bytes`, that arrays neither overlap nor leave holes, and that shapes agree with lengths; nothing is allocated on the
 /// file's word alone.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Arrays, ArraysError> {
-    let (_, metadata) = SafeTensors::read_metadata(bytes)?;
-    let text =
-        metadata.metadata().as_ref().and_then(|map| map.get(TEXT)).cloned().unwrap_or_default();
-    let mut arrays = Arrays { text, ..Arrays::default() };
+    let mut arrays = Arrays::default();
     for (name, view) in SafeTensors::deserialize(bytes)?.iter() {
+        let (data, name) = (view.data(), name.to_owned());
+        let column = |numbers| Column { name: name.clone(), numbers };
         match view.dtype() {
             Dtype::F32 => {
-                let values = view
-                    .data()
-                    .chunks_exact(4)
-                    .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-                arrays.parameters.push(Parameter {
-                    name: name.to_owned(),
-                    shape: view.shape().to_vec(),
-                    values: values.collect(),
-                });
+                let values = numbers(data, f32::from_le_bytes);
+                arrays.parameters.push(Parameter { name, shape: view.shape().to_vec(), values });
             }
-            Dtype::U8 if name == "bytes" => arrays.bytes = view.data().to_vec(),
+            Dtype::U64 => {
+                let counts = numbers(data, u64::from_le_bytes);
+                arrays.columns.push(column(Numbers::Counts(counts.into())));
+            }
+            Dtype::F64 => {
+                let values = numbers(data, f64::from_le_bytes);
+                arrays.columns.push(column(Numbers::Values(values.into())));
+            }
+            Dtype::U8 if name == TEXT => arrays.text = String::from_utf8(data.to_vec())?,
+            Dtype::U8 if name == BYTES => arrays.bytes = data.to_vec(),
             other => {
-                return Err(ArraysError::Type {
-                    name: name.to_owned(),
-                    dtype: format!("{other:?}"),
-                });
+                let (dtype, expected) = (format!("{other:?}"), "F32, U64 or F64");
+                return Err(ArraysError::Type { name, dtype, expected });
             }
         }
     }
     arrays.parameters.sort_by(|a, b| a.name.cmp(&b.name));
+    arrays.columns.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(arrays)
+}
+
+/// Little-endian numbers of N bytes each.
+fn numbers<T, const N: usize>(bytes: &[u8], number: fn([u8; N]) -> T) -> Vec<T> {
+    bytes.as_chunks().0.iter().copied().map(number).collect()
 }
 
 #[cfg(test)]
@@ -108,6 +198,11 @@ mod tests {
                 parameter("a", &[2, 2], &[1.0, -0.0, f32::NAN, f32::MIN_POSITIVE / 2.0]),
                 parameter("b.0", &[1], &[3.5]),
             ],
+            columns: vec![
+                Column { name: "c".into(), numbers: Numbers::Counts(vec![0, u64::MAX].into()) },
+                Column { name: "d".into(), numbers: Numbers::Values(vec![0.1, -0.0].into()) },
+                Column { name: "e".into(), numbers: Numbers::Values(Vec::new().into()) },
+            ],
             bytes: vec![1, 2, 3],
         }
     }
@@ -122,6 +217,7 @@ mod tests {
         };
         assert_eq!(bits(&read), bits(&example()));
         assert_eq!((&read.text, &read.bytes), (&example().text, &example().bytes));
+        assert_eq!(read.columns, example().columns);
         assert_eq!(decode(&encode(&Arrays::default()).unwrap()).unwrap(), Arrays::default());
     }
 
@@ -149,13 +245,18 @@ mod tests {
             (r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}"#, 4),
             (r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}}"#, 4),
             (r#"{"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}"#, 8),
+            (r#"{"a":{"dtype":"U64","shape":[1],"data_offsets":[0,8]}}"#, 8),
+            (r#"{"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}"#, 8),
+            (r#"{"bytes":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#, 1),
+            (r#"{"state":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}"#, 1),
             (
                 r#"{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#,
                 4,
             ),
             (deep.as_str(), 0),
         ] {
-            assert!(decode(&file(header, body)).is_err(), "{}", &header[..header.len().min(90)]);
+            let read = decode(&file(header, body)).and_then(Arrays::into_parameters);
+            assert!(read.is_err(), "{}", &header[..header.len().min(90)]);
         }
         assert!(decode(&u64::MAX.to_le_bytes()).is_err());
     }

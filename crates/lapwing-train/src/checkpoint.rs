@@ -3,10 +3,12 @@
 //!
 //! ```text
 //! checkpoint.safetensors = safetensors container ‖ BLAKE3 of the container (32 bytes)
-//!   metadata "lapwing"             JSON: format, fingerprints, progress, state of learner and method
+//!   state                          U8    JSON: format, fingerprints, progress, state of learner and method
 //!   learner.network.<parameter>    F32   parameters as of the last step
 //!   learner.optimiser.<kind>.<n>   F32   running moments of parameter n
 //!   method.<array>                 F32   what the method keeps, if anything
+//!   method.<column>                U64   what it keeps of each source, or
+//!                                  F64
 //!   best.<parameter>               F32   parameters of the best epoch so far, if any
 //!   bytes                          U8    what the observer gathered, if anything
 //! ```
@@ -27,7 +29,7 @@ use crate::arrays::{Arrays, ArraysError, decode, encode};
 use crate::saved::Saved;
 use crate::train::Progress;
 
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const DIGEST: usize = 32;
 /// Largest file read: parameters, moments and the best epoch of a network with a hundred million parameters.
 const LARGEST: u64 = 1 << 32;
@@ -99,7 +101,7 @@ pub enum CheckpointError {
         /// The file.
         path: PathBuf,
         /// Its format.
-        found: u32,
+        found: String,
     },
 }
 
@@ -207,8 +209,8 @@ impl Checkpoint {
         };
         let text = serde_json::to_string(&state)
             .map_err(|source| CheckpointError::State { path: path.to_owned(), source })?;
-        let (parameters, bytes) = (self.parts.arrays.clone(), self.observer.clone());
-        let arrays = Arrays { text, parameters, bytes };
+        let Saved { arrays: parameters, columns, .. } = self.parts.clone();
+        let arrays = Arrays { text, parameters, columns, bytes: self.observer.clone() };
         encode(&arrays).map_err(|source| CheckpointError::Arrays { path: path.to_owned(), source })
     }
 
@@ -225,15 +227,20 @@ impl Checkpoint {
         }
         let arrays = decode(container)
             .map_err(|source| CheckpointError::Arrays { path: path.to_owned(), source })?;
+        let other = |found| CheckpointError::Format { path: path.to_owned(), found };
+        if arrays.text.is_empty() {
+            // It stood in the container's header before.
+            return Err(other("3 or earlier".to_owned()));
+        }
         let state: State = serde_json::from_str(&arrays.text)
             .map_err(|source| CheckpointError::State { path: path.to_owned(), source })?;
         if state.format != FORMAT {
-            return Err(CheckpointError::Format { path: path.to_owned(), found: state.format });
+            return Err(other(state.format.to_string()));
         }
         Ok(Some(Self {
             fingerprint: state.fingerprint,
             progress: state.progress,
-            parts: Saved { state: state.parts, arrays: arrays.parameters },
+            parts: Saved { state: state.parts, arrays: arrays.parameters, columns: arrays.columns },
             observer: arrays.bytes,
         }))
     }

@@ -238,7 +238,7 @@ impl<'a> Learner<'a> {
     }
 
     pub(crate) fn save(&self) -> Saved {
-        let network = Saved { state: serde_json::Value::Null, arrays: read(&self.network) };
+        let network = Saved { arrays: read(&self.network), ..Saved::default() };
         Saved::default().with("network", network).with("optimiser", self.optimiser.save())
     }
 

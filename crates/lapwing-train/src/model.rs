@@ -208,14 +208,15 @@ impl Model {
         if found != spec.digest {
             return Err(ModelError::Digest { path: path.to_owned(), found, expected: spec.digest });
         }
-        let arrays = decode(&bytes)
+        let parameters = decode(&bytes)
+            .and_then(Arrays::into_parameters)
             .map_err(|source| ModelError::Arrays { path: path.to_owned(), source })?;
-        if arrays.parameters.iter().any(|p| p.values.iter().any(|v| !v.is_finite())) {
+        if parameters.iter().any(|p| p.values.iter().any(|v| !v.is_finite())) {
             return Err(ModelError::NotFinite);
         }
-        check(&spec.architecture.arrays()?, &arrays.parameters)?;
+        check(&spec.architecture.arrays()?, &parameters)?;
         let device = device.open()?;
-        let network = write(spec.architecture.init(0, 0, &device)?, &arrays.parameters)?;
+        let network = write(spec.architecture.init(0, 0, &device)?, &parameters)?;
         Ok(Self { spec, network, device })
     }
 

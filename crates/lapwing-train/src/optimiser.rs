@@ -123,7 +123,7 @@ impl Optimiser {
                 }
             }
         }
-        Saved { state: self.steps.into(), arrays }
+        Saved { state: self.steps.into(), arrays, ..Saved::default() }
     }
 
     /// Replaces steps and moments by saved ones.

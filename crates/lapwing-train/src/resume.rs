@@ -107,6 +107,7 @@ mod tests {
     use crate::method::MethodConfig;
     use crate::network::{Architecture, MlpConfig};
     use crate::optimiser::OptimiserConfig;
+    use crate::saved::Numbers;
     use crate::schedule::Schedule;
     use lapwing_sample::{Data, Matrix, Targets};
 
@@ -152,7 +153,13 @@ mod tests {
         let place = CheckpointDir::new(directory.path());
         place.save(&checkpoint).unwrap();
         assert!(trainer().resume(&place, &mut ()).is_ok());
-        checkpoint.parts.state["method"]["sources"][1]["source"] = 77.into();
+        for column in &mut checkpoint.parts.columns {
+            if let ("method.source", Numbers::Counts(sources)) =
+                (column.name.as_str(), &mut column.numbers)
+            {
+                *sources = vec![0, 77, 2].into();
+            }
+        }
         place.save(&checkpoint).unwrap();
         let said = trainer().resume(&place, &mut ()).unwrap_err().to_string();
         assert!(said.contains("names a source that the data does not have"), "{said}");

@@ -225,49 +225,65 @@ fn a_checkpoint_of_another_run_is_refused() {
     assert!(!refused(trainer(&data, config(3))));
 }
 
-/// Changes the JSON part of a checkpoint and gives it a right checksum.
-fn forge(path: &Path, how: impl FnOnce(&mut serde_json::Value)) {
+/// Changes the JSON part of a checkpoint, or its column of sources, and gives it a right checksum.
+fn forge(path: &Path, how: impl FnOnce(&mut serde_json::Value, &mut Vec<u64>)) {
     let bytes = std::fs::read(path).unwrap();
-    let container = &bytes[..bytes.len() - 32];
-    let length = u64::from_le_bytes(container[..8].try_into().unwrap()) as usize;
-    let mut header: serde_json::Value = serde_json::from_slice(&container[8..8 + length]).unwrap();
-    let text = header["__metadata__"]["lapwing"].as_str().unwrap();
-    let mut state = serde_json::from_str(text).unwrap();
-    how(&mut state);
-    header["__metadata__"]["lapwing"] = state.to_string().into();
-    let mut header = header.to_string();
-    while !header.len().is_multiple_of(8) {
-        header.push(' ');
-    }
-    let mut forged = (header.len() as u64).to_le_bytes().to_vec();
-    forged.extend_from_slice(header.as_bytes());
-    forged.extend_from_slice(&container[8 + length..]);
+    let container = safetensors::SafeTensors::deserialize(&bytes[..bytes.len() - 32]).unwrap();
+    let mut state = serde_json::from_slice(container.tensor("state").unwrap().data()).unwrap();
+    let column = container.tensor("method.source").unwrap();
+    let mut sources: Vec<u64> =
+        column.data().as_chunks().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
+    how(&mut state, &mut sources);
+    let text = state.to_string().into_bytes();
+    let sources: Vec<u8> = sources.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let forged = container.tensors().into_iter().map(|(name, view)| {
+        let (shape, data) = match name.as_str() {
+            "state" => (vec![text.len()], &text[..]),
+            "method.source" => (vec![sources.len() / 8], &sources[..]),
+            _ => (view.shape().to_vec(), view.data()),
+        };
+        (name, safetensors::tensor::TensorView::new(view.dtype(), shape, data).unwrap())
+    });
+    let mut forged = safetensors::serialize(forged.collect::<Vec<_>>(), None).unwrap();
     let digest = blake3::hash(&forged);
     forged.extend_from_slice(digest.as_bytes());
     std::fs::write(path, forged).unwrap();
 }
 
+/// What is said of a checkpoint that was forged.
+fn said_of(forgery: fn(&mut serde_json::Value, &mut Vec<u64>)) -> String {
+    let data = data();
+    let dir = tempfile::tempdir().unwrap();
+    let checkpoints = CheckpointDir::new(dir.path());
+    assert_eq!(session(&data, &checkpoints, Some(20)).0, Finish::Interrupted);
+    forge(&dir.path().join("checkpoint.safetensors"), forgery);
+    let mut trainer = trainer(&data, config(3));
+    trainer.resume(&checkpoints, &mut ()).unwrap_err().to_string()
+}
+
 #[test]
 fn a_forged_checkpoint_with_a_source_out_of_range_was_a_panic_after_all_training() {
-    let data = data();
-    type Forgery = fn(&mut serde_json::Value);
+    type Forgery = fn(&mut serde_json::Value, &mut Vec<u64>);
     let forgeries: [(Forgery, &str); 5] = [
-        (|state| state["parts"]["method"]["sources"][0]["source"] = 4.into(), "a source"),
-        (|state| state["parts"]["method"]["sources"][0]["source"] = u32::MAX.into(), "a source"),
+        (|_, sources| sources[0] = 4, "a source"),
+        (|_, sources| sources[0] = u32::MAX.into(), "a source"),
         (
-            |state| state["progress"]["history"][0]["valid_loss_by_source"][0][0] = 99.into(),
+            |state, _| state["progress"]["history"][0]["valid_loss_by_source"][0][0] = 99.into(),
             "a source",
         ),
-        (|state| state["progress"]["step"] = u64::MAX.into(), "steps and epochs"),
-        (|state| state["progress"]["epoch"] = 2.into(), "steps and epochs"),
+        (|state, _| state["progress"]["step"] = u64::MAX.into(), "steps and epochs"),
+        (|state, _| state["progress"]["epoch"] = 2.into(), "steps and epochs"),
     ];
     for (forgery, expected) in forgeries {
-        let dir = tempfile::tempdir().unwrap();
-        let checkpoints = CheckpointDir::new(dir.path());
-        assert_eq!(session(&data, &checkpoints, Some(20)).0, Finish::Interrupted);
-        forge(&dir.path().join("checkpoint.safetensors"), forgery);
-        let mut trainer = trainer(&data, config(3));
-        let error = trainer.resume(&checkpoints, &mut ()).unwrap_err().to_string();
+        let error = said_of(forgery);
         assert!(error.contains("contradicts") && error.contains(expected), "{error}");
     }
+    let error = said_of(|_, sources| sources[0] = u64::MAX);
+    assert!(error.contains("its columns do not fit each other"), "{error}");
+}
+
+#[test]
+fn a_checkpoint_of_another_format_is_refused_by_its_number() {
+    let error = said_of(|state, _| state["format"] = 77.into());
+    assert!(error.contains("format 77, this program reads format"), "{error}");
 }

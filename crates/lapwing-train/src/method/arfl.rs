@@ -97,7 +97,6 @@ struct Round {
 
 #[derive(Serialize, Deserialize)]
 struct State {
-    slacks: Vec<f64>,
     client: Option<u32>,
 }
 
@@ -246,13 +245,13 @@ impl Method for Arfl {
 
     fn save(&self) -> Result<Saved, MethodError> {
         let slacks = self.clients.values().map(|client| client.slack).collect();
-        let state = serde_json::to_value(State { slacks, client: self.round.client })?;
+        let state = serde_json::to_value(State { client: self.round.client })?;
         let arrays = |arrays: &Vec<parameters::Parameter>| Saved {
             arrays: arrays.clone(),
             ..Saved::default()
         };
         let mut saved = Saved::default()
-            .with("state", Saved::of(state))
+            .with("state", Saved::of(state).with_values("slack", slacks))
             .with("start", arrays(&self.round.start))
             .with("sum", arrays(&self.round.sum));
         for (worker, optimiser) in self.optimisers.iter().enumerate() {
@@ -262,12 +261,14 @@ impl Method for Arfl {
     }
 
     fn load(&mut self, saved: &Saved) -> Result<(), TrainError> {
-        let state = State::deserialize(&saved.part("state").state).map_err(MethodError::from)?;
-        if state.slacks.len() != self.clients.len() {
+        let own = saved.part("state");
+        let state = State::deserialize(own.state()).map_err(MethodError::from)?;
+        let slacks = own.values("slack")?;
+        if slacks.len() != self.clients.len() {
             return Err(TrainError::OtherRun);
         }
-        for (client, slack) in self.clients.values_mut().zip(state.slacks) {
-            client.slack = slack;
+        for (client, slack) in self.clients.values_mut().zip(slacks) {
+            client.slack = *slack;
         }
         let (start, sum) = (saved.part("start").arrays, saved.part("sum").arrays);
         self.round = Round { client: state.client, start, sum };

@@ -9,7 +9,6 @@
 use std::collections::BTreeMap;
 
 use lapwing_core::{BatchSums, LARGEST_LOSS, Peers};
-use serde::{Deserialize, Serialize};
 
 use super::{
     Audience, Guards, Method, MethodConfig, MethodError, MethodKind, Observed, Parameter, Range,
@@ -70,11 +69,6 @@ struct GroupDro<'a> {
     guards: Guards,
     peers: &'a dyn Peers,
     sums: BatchSums<u32>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct State {
-    logarithms: BTreeMap<u32, f64>,
 }
 
 impl<'a> GroupDro<'a> {
@@ -144,17 +138,21 @@ impl Method for GroupDro<'_> {
     }
 
     fn save(&self) -> Result<Saved, MethodError> {
-        Ok(Saved::of(serde_json::to_value(State { logarithms: self.logarithms.clone() })?))
+        let sources = self.logarithms.keys().map(|&source| source.into()).collect();
+        let logarithms = self.logarithms.values().copied().collect();
+        Ok(Saved::default().with_counts("source", sources).with_values("logarithm", logarithms))
     }
 
     fn load(&mut self, saved: &Saved) -> Result<(), TrainError> {
-        let State { logarithms } = State::deserialize(saved.state()).map_err(MethodError::from)?;
-        let fits = logarithms.keys().eq(self.logarithms.keys())
-            && logarithms.values().all(|logarithm| *logarithm <= 0.0);
+        let (sources, logarithms) = (saved.counts("source")?, saved.values("logarithm")?);
+        let own = self.logarithms.keys().map(|&source| u64::from(source));
+        let fits = own.eq(sources.iter().copied())
+            && logarithms.len() == sources.len()
+            && logarithms.iter().all(|logarithm| *logarithm <= 0.0);
         if !fits {
             return Err(TrainError::OtherRun);
         }
-        self.logarithms = logarithms;
+        self.logarithms.values_mut().zip(logarithms).for_each(|(own, saved)| *own = *saved);
         Ok(())
     }
 }
@@ -283,14 +281,18 @@ mod tests {
         let mut one = group_dro(0.1, 3, Guards::default());
         let batch = [(0, 0.25), (1, 1.7), (2, 0.4)];
         (0..13).for_each(|_| drop(weigh(&mut one, &batch)));
-        let text = serde_json::to_string(one.save().unwrap().state()).unwrap();
         let mut two = group_dro(0.1, 3, Guards::default());
-        two.load(&Saved::of(serde_json::from_str(&text).unwrap())).unwrap();
+        two.load(&one.save().unwrap()).unwrap();
         assert_eq!(weigh(&mut one, &batch), weigh(&mut two, &batch));
-        for state in
-            [r#"{"logarithms":{"0":0.0}}"#, r#"{"logarithms":{"0":0.0,"1":3.0,"2":0.0}}"#, "{}"]
-        {
-            assert!(two.load(&Saved::of(serde_json::from_str(state).unwrap())).is_err(), "{state}");
+        for (sources, logarithms) in [
+            (vec![0], vec![0.0]),
+            (vec![0, 1, 2], vec![0.0, 3.0, 0.0]),
+            (vec![0, 1, 2], vec![0.0, f64::NAN, 0.0]),
+            (vec![0, 1, 2], vec![0.0]),
+        ] {
+            let saved = Saved::default().with_counts("source", sources);
+            assert!(two.load(&saved.with_values("logarithm", logarithms)).is_err());
         }
+        assert!(two.load(&Saved::default()).is_err());
     }
 }

@@ -1,10 +1,10 @@
 //! Loss Adapted Plasticity within the user's guards.
 
-use lapwing_core::{BatchSums, Lap, LapConfig, LapError, Peers, State};
-use serde::Deserialize;
+use lapwing_core::{BatchSums, Lap, LapConfig, LapError, Peers};
 
 use super::{
     Guards, Method, MethodConfig, MethodError, MethodKind, Observed, Standing, Start, Weighs,
+    lap_state,
 };
 use crate::error::TrainError;
 use crate::saved::Saved;
@@ -98,12 +98,11 @@ impl Method for GuardedLap<'_> {
     }
 
     fn save(&self) -> Result<Saved, MethodError> {
-        Ok(Saved::of(serde_json::to_value(self.lap.state())?))
+        lap_state::save(&self.lap)
     }
 
     fn load(&mut self, saved: &Saved) -> Result<(), TrainError> {
-        let state = State::deserialize(&saved.state).map_err(MethodError::from)?;
-        Ok(self.lap.load(state).map_err(MethodError::from)?)
+        Ok(lap_state::load(&mut self.lap, saved)?)
     }
 
     fn lap(&self) -> Option<&Lap<u32>> {
@@ -183,9 +182,8 @@ mod tests {
     fn a_saved_method_goes_on_to_the_last_bit() {
         let mut one = lap(Guards::default());
         feed(&mut one, 37);
-        let text = serde_json::to_string(&one.save().unwrap().state).unwrap();
         let mut two = lap(Guards::default());
-        two.load(&Saved::of(serde_json::from_str(&text).unwrap())).unwrap();
+        two.load(&one.save().unwrap()).unwrap();
         for _ in 0..20 {
             assert_eq!(feed(&mut one, 1), feed(&mut two, 1));
         }

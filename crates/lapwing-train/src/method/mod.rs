@@ -20,6 +20,7 @@ mod judged;
 mod kind;
 mod label_smoothing;
 mod lap;
+mod lap_state;
 mod noise_rate;
 mod observed;
 mod parameter;
@@ -183,6 +184,12 @@ pub enum MethodError {
     /// A saved state that cannot be read or written.
     #[error("the saved state of the method cannot be used: {0}")]
     State(#[from] serde_json::Error),
+    /// A saved state without a column that it must have.
+    #[error("the saved state of the method cannot be used: it has no column {0:?}")]
+    Column(String),
+    /// A saved state whose columns differ in length.
+    #[error("the saved state of the method cannot be used: its columns do not fit each other")]
+    Columns,
     /// What a method from elsewhere has to say.
     #[error("{0}")]
     Other(String),

@@ -3,7 +3,9 @@
 //! Each label is the truth, which the network predicts, or noise, drawn from the label frequencies, with a probability
 //! that belongs to its source. A source whose rows are difficult keeps its weight, where a rule on losses takes it away.
 
-use lapwing_core::{Answer, Labels, NoiseRate, NoiseRateConfig, NoiseState, Peers};
+use lapwing_core::{
+    Answer, Labels, NoiseRate, NoiseRateConfig, NoiseSourceState, NoiseState, Peers,
+};
 use lapwing_sample::Targets;
 use serde::Deserialize;
 
@@ -145,11 +147,43 @@ impl Method for GuardedNoise<'_> {
     }
 
     fn save(&self) -> Result<Saved, MethodError> {
-        Ok(Saved::of(serde_json::to_value(self.noise.state())?))
+        // Sources are columns: a million of them take gigabytes as JSON.
+        let mut state = self.noise.state();
+        let sources = std::mem::take(&mut state.sources);
+        let counts = |of: fn(&NoiseSourceState<u32>) -> u64| -> Vec<u64> {
+            sources.iter().map(of).collect()
+        };
+        let values = |of: fn(&NoiseSourceState<u32>) -> f64| -> Vec<f64> {
+            sources.iter().map(of).collect()
+        };
+        Ok(Saved::of(serde_json::to_value(&state)?)
+            .with_counts("source", counts(|known| known.source.into()))
+            .with_values("noise", values(|known| known.noise))
+            .with_values("rows", values(|known| known.rows))
+            .with_counts("seen", counts(|known| known.seen))
+            .with_counts("nonfinite", counts(|known| known.nonfinite)))
     }
 
     fn load(&mut self, saved: &Saved) -> Result<(), TrainError> {
-        let state = NoiseState::deserialize(&saved.state).map_err(MethodError::from)?;
+        let mut state: NoiseState<u32> =
+            NoiseState::deserialize(saved.state()).map_err(MethodError::from)?;
+        let (sources, noise, rows) =
+            (saved.counts("source")?, saved.values("noise")?, saved.values("rows")?);
+        let (seen, nonfinite) = (saved.counts("seen")?, saved.counts("nonfinite")?);
+        if [noise.len(), rows.len(), seen.len(), nonfinite.len()] != [sources.len(); 4] {
+            return Err(MethodError::Columns.into());
+        }
+        state.sources = (0..sources.len())
+            .map(|at| {
+                Ok(NoiseSourceState {
+                    source: u32::try_from(sources[at]).map_err(|_| MethodError::Columns)?,
+                    noise: noise[at],
+                    rows: rows[at],
+                    seen: seen[at],
+                    nonfinite: nonfinite[at],
+                })
+            })
+            .collect::<Result<_, MethodError>>()?;
         Ok(self.noise.load(state).map_err(MethodError::from)?)
     }
 }
@@ -210,12 +244,22 @@ mod tests {
     fn a_saved_method_goes_on_to_the_last_bit() {
         let mut one = noise(Guards::default());
         feed(&mut one, 37);
-        let text = serde_json::to_string(&one.save().unwrap().state).unwrap();
+        let saved = one.save().unwrap();
         let mut two = noise(Guards::default());
-        two.load(&Saved::of(serde_json::from_str(&text).unwrap())).unwrap();
+        two.load(&saved).unwrap();
         for _ in 0..20 {
             assert_eq!(feed(&mut one, 1), feed(&mut two, 1));
         }
         assert!(two.load(&Saved::of(serde_json::json!({"version": 99}))).is_err());
+        for at in 0..saved.columns.len() {
+            let mut less = saved.clone();
+            less.columns.remove(at);
+            assert!(two.load(&less).is_err());
+        }
+        for (column, counts) in [("source", vec![0, 1, u64::MAX]), ("seen", vec![1])] {
+            let mut forged = saved.clone();
+            forged.columns.retain(|own| own.name != column);
+            assert!(two.load(&forged.with_counts(column, counts)).is_err(), "{column}");
+        }
     }
 }
