@@ -342,7 +342,7 @@ pub(crate) fn report() -> Report {
         warnings: vec![Warning::ClassWeightedDown {
             class: "lower".into(),
             share: 0.62,
-            sources: vec![SOURCES[4].0.into(), SOURCES[3].0.into()],
+            sources: [4, 3].map(|place: usize| SOURCES[place].0.to_owned()).into_iter().collect(),
         }],
         trajectories: courses
             .iter()

@@ -39,7 +39,7 @@ pub use phrase::phrase;
 pub use report::{
     Column, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task, Trajectory,
 };
-pub use warning::Warning;
+pub use warning::{Names, Warning};
 
 /// Why a report could not be rendered.
 #[derive(Debug, thiserror::Error)]

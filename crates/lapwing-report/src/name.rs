@@ -8,6 +8,8 @@ use crate::number;
 
 /// Longest name in tables and sentences, in characters.
 const TABLE: usize = 64;
+/// Longest name that is called one in full: a page with two thousand of them is still one to be opened.
+const FULL: usize = 1000;
 /// Longest name beside a line of a picture.
 const LABEL: usize = 20;
 
@@ -58,7 +60,7 @@ pub(crate) fn short(name: &str) -> String {
 
 /// The name in full, without what cannot be seen, where the short form leaves something out.
 pub(crate) fn in_full(source: &str, short: &str) -> Option<String> {
-    Some(reveal(source)).filter(|full| full != short)
+    Some(elide(&reveal(source), FULL)).filter(|full| full != short)
 }
 
 /// For labels inside pictures.
@@ -74,10 +76,15 @@ pub(crate) fn quoted(name: &str) -> String {
 
 /// `“a”, “b” and 3 others`: at most `most` names.
 pub(crate) fn list<S: AsRef<str>>(names: &[S], most: usize) -> String {
-    let shown = if names.len() == most + 1 { names.len() } else { names.len().min(most) };
+    list_of(names, names.len(), most)
+}
+
+/// The same of `count` names, of which only the first are known.
+pub(crate) fn list_of<S: AsRef<str>>(names: &[S], count: usize, most: usize) -> String {
+    let shown = if count == most + 1 { count } else { most }.min(names.len());
     let mut parts: Vec<String> = names[..shown].iter().map(|name| quoted(name.as_ref())).collect();
-    if names.len() > shown {
-        parts.push(format!("{} others", number::words(names.len() - shown)));
+    if count > shown {
+        parts.push(format!("{} others", number::words(count - shown)));
     }
     join(&parts)
 }
@@ -134,5 +141,6 @@ mod tests {
         assert_eq!(list(&["a", "b"], 3), "“a” and “b”");
         assert_eq!(list(&["a", "b", "c", "d"], 3), "“a”, “b”, “c” and “d”");
         assert_eq!(list(&["a", "b", "c", "d", "e"], 3), "“a”, “b”, “c” and two others");
+        assert_eq!(list_of(&["a", "b"], 1_000_000, 1), "“a” and 999,999 others");
     }
 }

@@ -29,6 +29,9 @@ const COLOURS: usize = 7;
 const CROWD: usize = 60;
 /// Rows of the table of sources before all are asked for; the style sheet hides those beyond.
 const TABLE: usize = 50;
+/// Rows of the table of sources in all, and how many of these are the worst: a browser must be able to open the page.
+const MOST_ROWS: usize = 2000;
+const WORST_ROWS: usize = 1500;
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -41,11 +44,13 @@ struct Page<'a> {
     verdicts: Vec<VerdictCount>,
     sources: Vec<SourceView>,
     table_limit: usize,
-    source_count: String,
+    row_count: String,
+    rows_note: Option<String>,
     any_flagged: bool,
     source_column: String,
     history_length: String,
-    leniency: String,
+    /// Nothing where it is infinite.
+    leniency: Option<String>,
     depression_strength: String,
     crowd_note: Option<String>,
     weights: Option<Picture>,
@@ -119,6 +124,7 @@ impl Page<'_> {
             drawn.iter().map(line).collect()
         };
 
+        let listed = listed(&ranked);
         let shown = shown_evidence(report, &ranked);
         let anchors: HashMap<&str, usize> =
             shown.iter().enumerate().map(|(i, (row, _))| (row.source.as_str(), i)).collect();
@@ -140,7 +146,7 @@ impl Page<'_> {
             sentences: sentences::summary(report),
             warnings: report.warnings.iter().map(ToString::to_string).collect(),
             verdicts: verdicts(report),
-            sources: ranked
+            sources: listed
                 .iter()
                 .map(|row| {
                     SourceView::new(
@@ -151,11 +157,14 @@ impl Page<'_> {
                 })
                 .collect(),
             table_limit: TABLE,
-            source_count: number::count(ranked.len() as u64),
+            row_count: number::count(listed.len() as u64),
+            rows_note: (listed.len() < ranked.len()).then(|| rows_note(ranked.len())),
             any_flagged: ranked.iter().any(|row| row.verdict.is_flagged()),
             source_column: name::short(&report.summary.source_column),
             history_length: number::count(report.summary.history_length),
-            leniency: number::plain(report.summary.leniency),
+            leniency: Some(report.summary.leniency)
+                .filter(|leniency| leniency.is_finite())
+                .map(number::plain),
             depression_strength: number::plain(report.summary.depression_strength),
             crowd_note,
             weights: line::draw(
@@ -209,6 +218,27 @@ impl Page<'_> {
                 .collect(),
         }
     }
+}
+
+/// The sources in the table, worst first: all, or where there are too many the worst and an even choice of the others.
+fn listed<'a>(ranked: &[&'a SourceRow]) -> Vec<&'a SourceRow> {
+    if ranked.len() <= MOST_ROWS {
+        return ranked.to_vec();
+    }
+    let (worst, others) = ranked.split_at(WORST_ROWS);
+    let chosen = MOST_ROWS - WORST_ROWS;
+    let sample = (0..chosen).map(|n| others[n * others.len() / chosen]);
+    worst.iter().copied().chain(sample).collect()
+}
+
+fn rows_note(count: usize) -> String {
+    let number = |n: usize| number::count(n as u64);
+    format!(
+        "Of {} sources the table has the {} worst, and {} of the others, evenly chosen. All of them are in sources.csv.",
+        number(count),
+        number(WORST_ROWS),
+        number(MOST_ROWS - WORST_ROWS)
+    )
 }
 
 /// Sources with a colour of their own, worst first: all where there are few, otherwise the flagged ones.

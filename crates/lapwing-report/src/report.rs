@@ -1,7 +1,7 @@
 //! The report as data: what the program fills in and [`crate::render`] turns into a page.
 
 use lapwing_judge::{Comparison, Evidence, Phase, SourceRow};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{ReportError, Warning};
 
@@ -59,7 +59,9 @@ pub struct Summary {
     pub best_epoch: Option<u64>,
     /// H: losses remembered per source.
     pub history_length: u64,
-    /// λ: standard deviations above the reference mean at which a source counts as departed.
+    /// λ: standard deviations above the reference mean at which a source counts as departed. JSON has no infinity, and
+    /// writes null.
+    #[serde(deserialize_with = "null_is_infinite")]
     pub leniency: f64,
     /// δ: how fast unreliability turns into a smaller weight.
     pub depression_strength: f64,
@@ -71,6 +73,10 @@ pub struct Summary {
     pub version: String,
     /// When the run was made, as it is to be shown. Leave it empty where equal runs must give equal bytes.
     pub created: String,
+}
+
+fn null_is_infinite<'de, D: Deserializer<'de>>(value: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(value)?.unwrap_or(f64::INFINITY))
 }
 
 /// What was learnt.
@@ -219,6 +225,18 @@ mod tests {
     use lapwing_judge::Confusion;
 
     use super::*;
+
+    #[test]
+    fn a_leniency_without_end_reads_back() {
+        for leniency in [0.8, f64::INFINITY] {
+            let report = Report {
+                summary: Summary { leniency, ..Default::default() },
+                ..Default::default()
+            };
+            let text = serde_json::to_string(&report).unwrap();
+            assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+        }
+    }
 
     #[test]
     fn a_ragged_confusion_is_refused() {

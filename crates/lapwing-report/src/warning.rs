@@ -6,6 +6,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{name, number};
 
+/// The names of many sources: the first of them, and how many there are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Names {
+    /// The first, at most [`Names::MOST`].
+    pub first: Vec<String>,
+    /// All of them.
+    pub count: usize,
+}
+
+impl Names {
+    /// Names kept. A warning about a million sources is read by somebody who looks at three.
+    pub const MOST: usize = 100;
+
+    fn listed(&self) -> String {
+        name::list_of(&self.first, self.count, 3)
+    }
+}
+
+impl FromIterator<String> for Names {
+    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Self {
+        let mut names = names.into_iter();
+        let first: Vec<String> = names.by_ref().take(Self::MOST).collect();
+        let count = first.len() + names.count();
+        Self { first, count }
+    }
+}
+
 /// Something the reader should know before trusting the numbers. `Display` gives the sentences of the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -15,7 +42,7 @@ pub enum Warning {
     /// Some sources were seen too rarely for their window of losses to fill.
     WindowsNeverFilled {
         /// Their names.
-        sources: Vec<String>,
+        sources: Names,
         /// H.
         history_length: u64,
         /// Batches of the one among them that was seen most often.
@@ -28,7 +55,7 @@ pub enum Warning {
         /// Share of its rows that come from such sources, 0 to 1.
         share: f64,
         /// These sources.
-        sources: Vec<String>,
+        sources: Names,
     },
     /// Anything else.
     Other {
@@ -47,12 +74,12 @@ impl fmt::Display for Warning {
                  day), name that column with --source."
             ),
             Warning::WindowsNeverFilled { sources, history_length, most_batches } => {
-                let one = sources.len() == 1;
+                let one = sources.count == 1;
                 write!(
                     f,
                     "{} never filled {} of {} losses, because {} in at most {} {}: too few to be judged. Train longer \
                      (--epochs), use smaller batches (--batch-size), or a shorter window (--history {} or less).",
-                    name::list(sources, 3),
+                    sources.listed(),
                     if one { "its window" } else { "their windows" },
                     number::count(*history_length),
                     if one { "it appeared" } else { "they appeared" },
@@ -66,7 +93,7 @@ impl fmt::Display for Warning {
                 "Sources that were weighted down ({}) hold {} of the rows labelled {}. The model may have unlearnt this \
                  class rather than its errors. Look at these rows first; --trust keeps a source at full weight and \
                  --floor sets a least weight for all.",
-                name::list(sources, 3),
+                sources.listed(),
                 number::percent(*share),
                 name::quoted(class),
             ),
@@ -99,11 +126,18 @@ mod tests {
     }
 
     #[test]
+    fn a_million_names_are_a_hundred_and_a_number() {
+        let names: Names = (0..1_000_000).map(|n| n.to_string()).collect();
+        assert_eq!((names.first.len(), names.count), (100, 1_000_000));
+        assert_eq!(names.listed(), "“0”, “1”, “2” and 999,997 others");
+    }
+
+    #[test]
     fn a_class_held_by_down_weighted_sources_is_named() {
         let warning = Warning::ClassWeightedDown {
             class: "cat".into(),
             share: 0.81,
-            sources: vec!["a".into()],
+            sources: ["a".to_owned()].into_iter().collect(),
         };
         assert!(warning.to_string().contains("(“a”) hold 81\u{202F}% of the rows labelled “cat”"));
     }

@@ -4,8 +4,8 @@
 mod cases;
 
 use cases::{HOSTILE, crowd, hostile, nonsense, regression};
-use lapwing_judge::{Evidence, SourceRow, WorstRow};
-use lapwing_report::{EpochMetric, Report, ReportError, Trajectory, render};
+use lapwing_judge::{Evidence, SourceRow, Verdict, WorstRow};
+use lapwing_report::{EpochMetric, Report, ReportError, Summary, Trajectory, render};
 
 /// All that stands between `<` and `>`.
 fn tags(page: &str) -> Vec<&str> {
@@ -38,6 +38,37 @@ fn numbers_that_are_none_reach_no_attribute() {
             "<{tag}>"
         );
     }
+}
+
+#[test]
+fn a_hundred_thousand_sources_were_a_page_that_no_browser_opens() {
+    let source = |n: usize| SourceRow {
+        source: format!("{n} {}", "long".repeat(400)),
+        verdict: if n.is_multiple_of(10) { Verdict::Suspect } else { Verdict::Reliable },
+        ..Default::default()
+    };
+    let report = Report { sources: (0..100_000).map(source).collect(), ..Default::default() };
+    let page = render(&report).unwrap();
+    assert!(page.len() < 5_000_000, "{} bytes", page.len());
+    assert!(
+        page.contains("Of 100,000 sources the table has the 1,500 worst, and 500 of the others")
+    );
+    assert!(page.contains("<b>10,000</b> suspect") && page.contains("<b>90,000</b> reliable"));
+    assert_eq!(page.matches("<th scope=\"row\" class=\"text\" title=").count(), 2000);
+    let few = Report { sources: (0..2000).map(source).collect(), ..Default::default() };
+    assert!(!render(&few).unwrap().contains("evenly chosen"));
+}
+
+#[test]
+fn an_infinite_leniency_was_not_finite_standard_deviations() {
+    let page = |leniency| {
+        let summary = Summary { leniency, ..Default::default() };
+        let sources = vec![SourceRow::default()];
+        render(&Report { summary, sources, ..Default::default() }).unwrap()
+    };
+    assert!(page(0.8).contains("plus 0.8 standard deviations"));
+    assert!(page(f64::INFINITY).contains("no loss counts as too high"));
+    assert!(!page(f64::INFINITY).contains("not finite"));
 }
 
 #[test]

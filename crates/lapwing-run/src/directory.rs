@@ -18,14 +18,15 @@
 //! One process at a time trains in a directory. Files of other names are never touched. `docs/formats.md` says what is
 //! in each file, and what is promised.
 
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lapwing_judge::SourceRow;
 use lapwing_report::Report;
-use lapwing_store::{DirectoryLock, StoreError, Successor, is_ours, replace, sweep};
+use lapwing_store::{AtomicFile, DirectoryLock, StoreError, Successor, is_ours, replace, sweep};
 use lapwing_train::CheckpointDir;
+use serde::Serialize;
 
 use crate::manifest::{Input, Manifest, RUN, kernels};
 use crate::results::MetricLine;
@@ -54,7 +55,7 @@ const FILES: [&str; 9] = [
     RUN,
 ];
 /// Largest report read back, and largest table of sources: ten million sources.
-const LARGEST: u64 = 1 << 30;
+const LARGEST: u64 = 1 << 32;
 
 /// The directory of a run.
 #[derive(Debug)]
@@ -276,27 +277,22 @@ impl RunDirectory {
     pub fn write(&self, job: &Job<'_>, fit: &Fit, results: &Results) -> Result<(), RunError> {
         let damaged =
             |name: &str, reason: String| RunError::Damaged { path: self.path.join(name), reason };
+        let mut digests = Vec::new();
+        let mut write = |name: &'static str, bytes: Vec<u8>| {
+            digests.push((name, blake3::hash(&bytes)));
+            replace(&self.work.join(name), &[&bytes])
+        };
+        write(METRICS, metrics_csv(&results.metrics).into_bytes())?;
+        let trajectory = trajectory_file::encode(&fit.trajectory, &job.dataset().sources.names);
+        write(TRAJECTORY, trajectory.map_err(|error| damaged(TRAJECTORY, error.to_string()))?)?;
+        let sources = sources_file::encode(results.sources());
+        write(SOURCES, sources.map_err(|error| damaged(SOURCES, error.to_string()))?)?;
+        digests.push((REPORT_DATA, write_json(&self.work.join(REPORT_DATA), &results.report)?));
         let page = lapwing_report::render(&results.report)?;
-        let sources = sources_file::encode(&results.sources)
-            .map_err(|error| damaged(SOURCES, error.to_string()))?;
-        let trajectory = trajectory_file::encode(&fit.trajectory, &job.dataset().sources.names)
-            .map_err(|error| damaged(TRAJECTORY, error.to_string()))?;
-        let data = serde_json::to_vec(&results.report)
-            .map_err(|error| damaged(REPORT_DATA, error.to_string()))?;
-        let metrics = metrics_csv(&results.metrics);
-        let written: [(&str, &[u8]); 4] = [
-            (METRICS, metrics.as_bytes()),
-            (TRAJECTORY, &trajectory),
-            (SOURCES, &sources),
-            (REPORT_DATA, &data),
-        ];
-        for (name, bytes) in written {
-            replace(&self.work.join(name), &[bytes])?;
-        }
         replace(&self.work.join(REPORT), &[page.as_bytes()])?;
         let description = model_file::write(&self.work, &fit.model, &job.input)?;
-        let results = written.into_iter().chain([(model_file::DESCRIPTION, &description[..])]);
-        let manifest = self.manifest()?.finished(results);
+        digests.push((model_file::DESCRIPTION, blake3::hash(&description)));
+        let manifest = self.manifest()?.finished(digests);
         replace(&self.work.join(RUN), &[&manifest.encode()?])?;
         if self.replaces {
             Successor::of(&self.path).complete(&FILES)?;
@@ -337,15 +333,7 @@ impl RunDirectory {
             path: path.clone(),
             reason: error.to_string(),
         };
-        let mut data: serde_json::Value =
-            serde_json::from_slice(&self.result(REPORT_DATA)?).map_err(damaged)?;
-        // JSON has no infinity, which leniency may be; the settings have.
-        if let Some(summary) = data.get_mut("summary").and_then(|value| value.as_object_mut()) {
-            summary.remove("leniency");
-        }
-        let mut report: Report = serde_json::from_value(data).map_err(damaged)?;
-        report.summary.leniency = self.settings()?.rule().leniency;
-        Ok(report)
+        serde_json::from_slice(&self.result(REPORT_DATA)?).map_err(damaged)
     }
 
     /// Takes back what was written before the first result, where nothing comes of a new run.
@@ -421,6 +409,38 @@ fn absolute(settings: &Settings) -> Result<Settings, RunError> {
     };
     let (data, test) = (absolute(&settings.data)?, absolute(&settings.test)?);
     Ok(Settings { data, test, ..settings.clone() })
+}
+
+/// Writes a value as JSON without ever holding the text, and returns its digest.
+fn write_json(path: &Path, value: &impl Serialize) -> Result<blake3::Hash, RunError> {
+    let mut file = Digested { file: AtomicFile::create(path)?, hasher: blake3::Hasher::new() };
+    let mut buffered = BufWriter::with_capacity(1 << 16, &mut file);
+    serde_json::to_writer(&mut buffered, value)
+        .map_err(io::Error::from)
+        .and_then(|()| buffered.flush())
+        .map_err(failed(path))?;
+    drop(buffered);
+    let Digested { file, hasher } = file;
+    file.commit()?;
+    Ok(hasher.finalize())
+}
+
+/// Knows the digest of what it has written.
+struct Digested<W> {
+    file: W,
+    hasher: blake3::Hasher,
+}
+
+impl<W: Write> Write for Digested<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 fn metrics_csv(lines: &[MetricLine]) -> String {

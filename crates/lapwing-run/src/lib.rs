@@ -26,7 +26,7 @@
 //! let job = Job::new(&prepared.dataset, &prepared.split, &settings)?;
 //! let Some(fit) = job.run(None, &mut ())? else { return Ok(()) }; // `()` looks on and never interrupts
 //! let results = Results::new(&prepared, &job, &fit, None)?;
-//! for source in &results.sources {
+//! for source in results.sources() {
 //!     let expected = if source.source == "attic" { Verdict::Unreliable } else { Verdict::Reliable };
 //!     assert_eq!(source.verdict, expected);
 //! }

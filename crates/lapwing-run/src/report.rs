@@ -1,9 +1,9 @@
 //! What the report shows of a finished run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use lapwing_data::Warning as DataWarning;
-use lapwing_judge::{Phase, Ruling, SourceRow, TrajectoryPoint, mean_loss, phases};
+use lapwing_judge::{Phase, Ruling, TrajectoryPoint, mean_loss, phases};
 use lapwing_report::{
     Column, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task, Trajectory,
     Warning,
@@ -23,19 +23,18 @@ const MOST_LINES: usize = 200;
 pub(crate) struct Run<'a> {
     pub(crate) job: &'a Job<'a>,
     pub(crate) fit: &'a Fit,
-    pub(crate) judgement: &'a Judgement,
+    pub(crate) judgement: Judgement,
     pub(crate) metrics: &'a [MetricLine],
     /// The metric on the test rows, and that of standard training.
     pub(crate) outcome: Option<((&'static str, f64), Option<f64>)>,
 }
 
-pub(crate) fn report(run: &Run<'_>) -> Report {
-    let mut sources = run.judgement.sources.clone();
-    sources.sort_by(SourceRow::worst_first);
-    let numbers: HashMap<&str, usize> =
-        (0..).zip(&run.judgement.sources).map(|(at, row)| (row.source.as_str(), at)).collect();
-    let shown = sources.iter().take(MOST_LINES).map(|row| row.source.as_str());
-    let shown: Vec<(&str, usize)> = shown.map(|name| (name, numbers[name])).collect();
+pub(crate) fn report(run: Run<'_>) -> Report {
+    let sources = &run.judgement.sources;
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.sort_by(|&a, &b| sources[a].worst_first(&sources[b]));
+    let shown = order.iter().take(MOST_LINES).map(|&at| (sources[at].source.as_str(), at));
+    let shown: Vec<(&str, usize)> = shown.collect();
     let courses = run.courses();
     let rule = run.job.settings.rule();
     let (history_length, leniency) = (rule.history_length, rule.leniency);
@@ -45,12 +44,12 @@ pub(crate) fn report(run: &Run<'_>) -> Report {
         warnings: run.warnings(),
         trajectories: trajectories(&courses, &shown),
         phases: Phase::count(&phases),
-        evidence: run.judgement.evidence.clone(),
         epochs: run.metrics.iter().map(epoch_metric).collect(),
         configuration: run.configuration(),
         dropped: run.dropped(),
         schema: run.schema(),
-        sources,
+        evidence: run.judgement.evidence,
+        sources: run.judgement.sources,
     }
 }
 

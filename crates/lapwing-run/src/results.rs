@@ -9,8 +9,6 @@ use crate::{Fit, Job, Metrics, Prepared, RunError, judgement, report};
 /// The results of a run.
 #[derive(Debug)]
 pub struct Results {
-    /// One row per source, in the order of the table.
-    pub sources: Vec<SourceRow>,
     /// On the test rows, if there are any.
     pub test: Option<Metrics>,
     /// On the validation rows, if there are any.
@@ -58,14 +56,19 @@ impl Results {
         let test = job.test(&fit.model, prepared)?;
         let metrics = lines(&fit.history, validation.as_ref(), test.as_ref());
         let judgement = judgement::judge(job, fit, &*bound, &train, &valid)?;
-        let report = report::report(&report::Run {
+        let report = report::report(report::Run {
             job,
             fit,
-            judgement: &judgement,
+            judgement,
             metrics: &metrics,
             outcome: test.as_ref().map(|metrics| (metrics.primary(), standard)),
         });
-        Ok(Self { sources: judgement.sources, test, validation, metrics, report })
+        Ok(Self { test, validation, metrics, report })
+    }
+
+    /// One row per source, in the order of the table.
+    pub fn sources(&self) -> &[SourceRow] {
+        &self.report.sources
     }
 }
 

@@ -104,7 +104,7 @@ impl Finished {
     }
 
     fn source(&self, name: &str) -> &SourceRow {
-        self.results.sources.iter().find(|row| row.source == name).unwrap()
+        self.results.sources().iter().find(|row| row.source == name).unwrap()
     }
 }
 
@@ -154,7 +154,7 @@ fn disagreement(run: &Finished, of: &[u32], ward: impl Fn(&str) -> bool) -> Labe
 fn label_errors_are_those_of_a_count_row_by_row() {
     let run = finished();
     let split = &run.prepared.split;
-    for row in &run.results.sources {
+    for row in run.results.sources() {
         let reliable =
             |name: &str| name != row.source && run.source(name).verdict == Verdict::Reliable;
         let held_out = disagreement(run, &split.validation, reliable);
@@ -174,9 +174,11 @@ fn evidence_is_given_on_flagged_sources_and_those_with_a_fault_worst_row_first()
     let run = finished();
     let (rows, said) = (run.rows(), run.said());
     let report = &run.results.report;
-    let order: Vec<&str> = report.sources.iter().map(|row| row.source.as_str()).collect();
+    let mut order: Vec<&SourceRow> = report.sources.iter().collect();
+    order.sort_by(|a, b| a.worst_first(b));
     let expected: Vec<&str> = order
         .into_iter()
+        .map(|row| row.source.as_str())
         .filter(|name| {
             run.source(name).verdict.is_flagged() || !run.source(name).findings.is_empty()
         })
@@ -255,7 +257,7 @@ fn phases_cover_the_run_and_show_the_departure() {
 fn a_directory_gives_back_what_was_written() {
     let run = finished();
     let directory = RunDirectory::open(&run.path()).unwrap();
-    let mut expected = run.results.sources.clone();
+    let mut expected = run.results.sources().to_vec();
     expected.sort_by(SourceRow::worst_first);
     assert_eq!(directory.sources().unwrap(), expected);
     assert_eq!(directory.report().unwrap(), run.results.report);

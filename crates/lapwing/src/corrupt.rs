@@ -1,13 +1,15 @@
 //! `lapwing corrupt`: noise on purpose in chosen sources of a table.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use lapwing_data::{Compression, TableFile, Task};
+use lapwing_data::{Compression, DataError, TableFile, Task};
 use lapwing_noise::{Level, NoiseKind, SourceCount, TableNoise};
 
+use crate::names;
 use crate::output::{Output, count};
 use crate::progress::Progress;
 use crate::say::say;
@@ -17,10 +19,11 @@ const ROWS_BETWEEN_UPDATES: u64 = 1 << 14;
 
 /// Make chosen sources of a table wrong on purpose, to see what a method does about it
 ///
-/// Copies a table while noise is put into the rows of the sources given by --sources. Everything
-/// else stays as it is: order, other columns, other sources, rows without target or source. The
-/// same seed gives the same bytes, and a source is changed in the same way whichever other sources
-/// are chosen with it.
+/// Copies a table while noise is put into the rows of the sources given by --sources. All other
+/// values stay what they are, in the same order: other columns, other sources, rows without target
+/// or source. So do header, separator, line ends and byte order mark; but fields are quoted only
+/// where they must be, and blank lines are left out. The same seed gives the same bytes, and a
+/// source is changed in the same way whichever other sources are chosen with it.
 #[derive(Debug, Args)]
 #[command(after_help = after_help())]
 pub(crate) struct Arguments {
@@ -39,8 +42,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KIND")]
     noise: NoiseKind,
 
-    /// The sources to make wrong, separated by commas
-    #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
+    /// The sources to make wrong, separated by commas; a name that has one is taken as it is
+    #[arg(long, value_name = "A,B", required = true)]
     sources: Vec<String>,
 
     /// How much of them: the probability of each row (exact-flip: the exact share, rounded down)
@@ -48,7 +51,7 @@ pub(crate) struct Arguments {
     level: Level,
 
     /// The columns that noise of the inputs changes [default: all numeric ones]
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B")]
     features: Option<Vec<String>>,
 
     /// Rows of a source in a chunk, for chunk-label-shuffle and chunk-label-flip
@@ -107,11 +110,12 @@ Examples:
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let noise = arguments.noise();
-    if let Some(reason) = noise.kind.unfit_for_tables() {
-        bail!(lapwing_noise::TableNoiseError::Unfit { kind: noise.kind, reason });
+    let kind = arguments.noise;
+    if let Some(reason) = kind.unfit_for_tables() {
+        bail!(lapwing_noise::TableNoiseError::Unfit { kind, reason });
     }
     let file = TableFile::open_text(&arguments.data)?;
+    let noise = arguments.noise(&file)?;
     if let Some(out) = &arguments.out {
         check_format(out, &file)?;
     }
@@ -134,22 +138,43 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 impl Arguments {
-    fn noise(&self) -> TableNoise {
-        TableNoise {
+    fn noise(&self, file: &TableFile) -> anyhow::Result<TableNoise> {
+        let is_column = |name: &str| file.columns().iter().any(|column| column == name);
+        let features = self.features.as_ref().map(|values| names::listed(values, is_column));
+        Ok(TableNoise {
             kind: self.noise,
             level: self.level,
             seed: self.seed,
             target: self.target.clone(),
             source: self.source.clone(),
-            sources: self.sources.clone(),
-            features: self.features.clone(),
+            sources: self.named_sources(file)?,
+            features,
             task: match self.task {
                 TaskChoice::Auto => None,
                 TaskChoice::Classification => Some(Task::Classification),
                 TaskChoice::Regression => Some(Task::Regression),
             },
             chunk: self.chunk as usize,
+        })
+    }
+
+    /// Names of sources may hold commas: which are names and which are lists, the table knows.
+    fn named_sources(&self, file: &TableFile) -> anyhow::Result<Vec<String>> {
+        let mut asked: HashMap<&str, bool> = HashMap::new();
+        for value in self.sources.iter().filter(|value| value.contains(',')) {
+            asked.extend(value.split(',').chain([value.as_str()]).map(|name| (name.trim(), false)));
         }
+        if !asked.is_empty() {
+            let column = file.position(&self.source)?;
+            file.each_record(|_, record| {
+                if let Some(found) = asked.get_mut(record.get(column).unwrap_or_default().trim()) {
+                    *found = true;
+                }
+                Ok::<(), DataError>(())
+            })?;
+        }
+        let is_known = |name: &str| asked.get(name.trim()).copied().unwrap_or(false);
+        Ok(names::listed(&self.sources, is_known))
     }
 }
 

@@ -99,13 +99,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     directory.write(&lap, &fit_lap, &results)?;
 
     let accuracy = results.test.as_ref().map(|metrics| metrics.primary().1);
-    let sources = verdicts::worst_first(&results.sources);
+    let sources = verdicts::worst_first(results.sources());
     let mut stdout = crate::output::stdout();
     if *json {
-        let listed = sources.iter().map(verdicts::object).collect::<anyhow::Result<Vec<_>>>()?;
         let accuracies = serde_json::json!({"standard": baseline, "lap": accuracy});
         let object = serde_json::json!({
-            "run": out.display().to_string(), "accuracy": accuracies, "sources": listed,
+            "run": out.display().to_string(), "accuracy": accuracies, "sources": verdicts::Objects(&sources),
         });
         writeln!(stdout, "{object}")?;
     } else {

@@ -40,6 +40,7 @@ enum FailOn {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let directory = RunDirectory::open(&arguments.run)?;
     let sources = directory.sources()?;
+    let sources = verdicts::worst_first(&sources);
     let mut out = crate::output::stdout();
     if arguments.json {
         for source in &sources {
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(FailOn::Unreliable) => Verdict::Unreliable,
         Some(FailOn::Suspect) => Verdict::Suspect,
     };
-    let found: Vec<&SourceRow> = sources.iter().filter(|r| r.verdict <= worst).collect();
+    let found: Vec<&&SourceRow> = sources.iter().filter(|r| r.verdict <= worst).collect();
     match found.first() {
         None => Ok(()),
         Some(first) => Err(Finding(format!(

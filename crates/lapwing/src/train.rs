@@ -7,11 +7,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use lapwing_data::{Kind, TableFile};
+use lapwing_data::{ColumnSchema, Kind, Role, Schema, TableFile};
 use lapwing_run::{
     Choice, Job, LossName, OptimiserName, Prepared, Results, RunDirectory, RunError, Settings,
 };
 use lapwing_train::{MethodKind, NetworkKind, Task, TrainError};
+use serde::Serialize;
 
 use crate::failure::Interrupted;
 use crate::interrupt::Interrupt;
@@ -70,8 +71,8 @@ struct TableFlags {
     ignore: Option<Vec<String>>,
 
     /// What columns hold, where it is inferred wrongly: numeric, categorical, date or text
-    #[arg(long, value_name = "A=TYPE,…", value_delimiter = ',', value_parser = typed)]
-    types: Option<Vec<(String, Kind)>>,
+    #[arg(long, value_name = "A=TYPE,…", value_parser = typed)]
+    types: Option<Vec<Types>>,
 
     /// What is learnt [default: auto]
     #[arg(long, value_parser = words::task())]
@@ -233,11 +234,27 @@ enum OptimiserWord {
     Sgd,
 }
 
-fn typed(text: &str) -> Result<(String, Kind), String> {
-    let (column, kind) =
-        text.rsplit_once('=').ok_or_else(|| format!("expected COLUMN=TYPE, found {text:?}"))?;
-    let kind: Kind = kind.parse().map_err(|error: lapwing_data::UnknownKind| error.to_string())?;
-    Ok((column.to_owned(), kind))
+/// Columns with their types.
+type Types = Vec<(String, Kind)>;
+
+/// `a=date,b=numeric`. A comma belongs to the name where what stands before it has no type.
+fn typed(text: &str) -> Result<Types, String> {
+    let mut types = Types::new();
+    let mut begin = 0;
+    for end in text.match_indices(',').map(|(at, _)| at).chain([text.len()]) {
+        let part = &text[begin..end];
+        let (column, kind) = match part.rsplit_once('=') {
+            None if end < text.len() => continue,
+            None => return Err(format!("expected COLUMN=TYPE, found {part:?}")),
+            Some(pair) => pair,
+        };
+        match kind.parse::<Kind>() {
+            Ok(kind) => types.push((column.to_owned(), kind)),
+            Err(error) => return Err(error.to_string()),
+        }
+        begin = end + 1;
+    }
+    Ok(types)
 }
 
 impl Arguments {
@@ -250,7 +267,10 @@ impl Arguments {
             source: table.source.clone(),
             features: table.features.clone(),
             ignore: table.ignore.clone(),
-            types: table.types.clone().map(|types| types.into_iter().collect::<BTreeMap<_, _>>()),
+            types: table
+                .types
+                .clone()
+                .map(|types| types.into_iter().flatten().collect::<BTreeMap<_, _>>()),
             task: table.task,
             test: table.test.clone(),
             test_fraction: table.test_fraction,
@@ -372,7 +392,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     let results = Results::new(&prepared, &job, &fit, None)?;
     directory.write(&job, &fit, &results)?;
 
-    print(&results, &directory, json)?;
+    print(&results, &prepared.dataset.schema, &directory, json)?;
     if !quiet {
         say!(
             "{}, the best was {}; the report is {}",
@@ -442,22 +462,53 @@ fn name_sources(asked: &mut Settings, known: &[String]) {
     }
 }
 
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Printed<'a> {
+    run: String,
+    test: Option<serde_json::Value>,
+    validation: Option<serde_json::Value>,
+    sources: verdicts::Objects<'a>,
+    warnings: Vec<String>,
+    ignored: Vec<Ignored<'a>>,
+}
+
+/// A column that was not trained on, and why.
+#[derive(Serialize)]
+struct Ignored<'a> {
+    column: &'a str,
+    reason: String,
+    note: Option<&'a str>,
+}
+
+impl<'a> Ignored<'a> {
+    fn of(column: &'a ColumnSchema) -> Option<Self> {
+        let Role::Ignored(reason) = column.role else { return None };
+        let reason = reason.to_string();
+        Some(Self { column: &column.name, reason, note: column.note.as_deref() })
+    }
+}
+
 /// The verdicts and how good the model is, on standard output.
-fn print(results: &Results, directory: &RunDirectory, json: bool) -> anyhow::Result<()> {
-    let sources = verdicts::worst_first(&results.sources);
+fn print(
+    results: &Results,
+    schema: &Schema,
+    directory: &RunDirectory,
+    json: bool,
+) -> anyhow::Result<()> {
+    let sources = verdicts::worst_first(results.sources());
     let mut out = crate::output::stdout();
     if json {
-        let listed = sources.iter().map(verdicts::object).collect::<anyhow::Result<Vec<_>>>()?;
-        let warnings: Vec<String> =
-            results.report.warnings.iter().map(ToString::to_string).collect();
-        let object = serde_json::json!({
-            "run": directory.path().display().to_string(),
-            "test": results.test.as_ref().map(verdicts::metrics_object),
-            "validation": results.validation.as_ref().map(verdicts::metrics_object),
-            "sources": listed,
-            "warnings": warnings,
-        });
-        writeln!(out, "{object}")?;
+        let printed = Printed {
+            run: directory.path().display().to_string(),
+            test: results.test.as_ref().map(verdicts::metrics_object),
+            validation: results.validation.as_ref().map(verdicts::metrics_object),
+            sources: verdicts::Objects(&sources),
+            warnings: results.report.warnings.iter().map(ToString::to_string).collect(),
+            ignored: schema.columns.iter().filter_map(Ignored::of).collect(),
+        };
+        serde_json::to_writer(&mut out, &printed)?;
+        writeln!(out)?;
         return Ok(());
     }
     write!(out, "{}", verdicts::table(&sources))?;
@@ -525,7 +576,13 @@ mod tests {
 
     #[test]
     fn types_are_given_as_pairs() {
-        assert_eq!(typed("a=b=date").unwrap(), ("a=b".to_owned(), Kind::Date));
-        assert!(typed("a").is_err() && typed("a=colour").is_err());
+        let pairs = |text: &str| typed(text).unwrap();
+        assert_eq!(pairs("a=b=date"), [("a=b".to_owned(), Kind::Date)]);
+        let (name, other) = ("dose, mg".to_owned(), "b".to_owned());
+        let expected = [(name, Kind::Numeric), (other, Kind::Date)];
+        assert_eq!(pairs("dose, mg=numeric,b=date"), expected);
+        for wrong in ["a", "a=colour", "a=date,b", "a=date,", ""] {
+            assert!(typed(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 use lapwing_judge::{Interval, SourceRow, Verdict};
 use lapwing_run::Metrics;
+use serde::ser::{Error, SerializeSeq};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::output::count;
@@ -9,9 +11,9 @@ use crate::say::counted;
 use crate::table::TextTable;
 
 /// Sources in the order in which they are read.
-pub(crate) fn worst_first(sources: &[SourceRow]) -> Vec<SourceRow> {
-    let mut sources = sources.to_vec();
-    sources.sort_by(SourceRow::worst_first);
+pub(crate) fn worst_first(sources: &[SourceRow]) -> Vec<&SourceRow> {
+    let mut sources: Vec<&SourceRow> = sources.iter().collect();
+    sources.sort_by(|a, b| a.worst_first(b));
     sources
 }
 
@@ -19,7 +21,7 @@ pub(crate) fn worst_first(sources: &[SourceRow]) -> Vec<SourceRow> {
 const MOST_SHOWN: usize = 100;
 
 /// A table of sources, with estimated label errors where there are any; the first ones, where there are many.
-pub(crate) fn table(sources: &[SourceRow]) -> String {
+pub(crate) fn table(sources: &[&SourceRow]) -> String {
     let estimated = sources.iter().any(|source| source.label_error.is_some());
     let mut header =
         vec!["verdict", "source", ">rows", ">weight", ">unreliability", ">loss", ">others"];
@@ -52,7 +54,7 @@ pub(crate) fn table(sources: &[SourceRow]) -> String {
 }
 
 /// What the verdicts come to, in a line.
-pub(crate) fn tally(sources: &[SourceRow]) -> String {
+pub(crate) fn tally(sources: &[&SourceRow]) -> String {
     let of = |verdict: Verdict| sources.iter().filter(|s| s.verdict == verdict).count();
     let words = Verdict::ALL
         .into_iter()
@@ -71,6 +73,19 @@ pub(crate) fn object(source: &SourceRow) -> anyhow::Result<Value> {
         value["sentence"] = json!(lapwing_report::phrase(finding));
     }
     Ok(object)
+}
+
+/// Sources as a JSON array of [objects](object), made one at a time: there may be a million.
+pub(crate) struct Objects<'a>(pub(crate) &'a [&'a SourceRow]);
+
+impl Serialize for Objects<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut array = serializer.serialize_seq(Some(self.0.len()))?;
+        for source in self.0 {
+            array.serialize_element(&object(source).map_err(S::Error::custom)?)?;
+        }
+        array.end()
+    }
 }
 
 /// Metrics in a line: `accuracy 0.9755, …`.

@@ -84,9 +84,13 @@ pub(crate) fn hostile() -> Report {
         },
         warnings: vec![
             Warning::Other { text: text(0) },
-            Warning::ClassWeightedDown { class: text(1), share: 0.9, sources: names.clone() },
+            Warning::ClassWeightedDown {
+                class: text(1),
+                share: 0.9,
+                sources: names.iter().cloned().collect(),
+            },
             Warning::WindowsNeverFilled {
-                sources: names.clone(),
+                sources: names.iter().cloned().collect(),
                 history_length: 25,
                 most_batches: 3,
             },

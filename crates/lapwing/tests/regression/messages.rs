@@ -76,6 +76,29 @@ fn advice_about_training_was_given_while_training() {
 }
 
 #[test]
+fn corrupt_and_types_could_not_name_what_holds_a_comma() {
+    let place = Place::new();
+    let names = ["Smith, John", "Jones, Ann", "east"];
+    place.write("wards.csv", &wards(300, &names, 1).replace("a,b,ward", "\"a, first\",b,ward"));
+    let corrupt = |flags: &[&str]| {
+        let words = "corrupt wards.csv --target ill --source ward --out out.csv --force";
+        let done = place.lapwing(words).args(flags).assert().success();
+        String::from_utf8_lossy(&done.get_output().stderr).into_owned()
+    };
+    let said = corrupt(&["--noise", "random-label", "--sources", "Smith, John"]);
+    assert!(said.contains("of 100 rows (\"Smith, John\" "), "{said}");
+    let labels = ["--noise", "random-label", "--sources", "east", "--sources", "Jones, Ann"];
+    assert!(corrupt(&labels).contains("of 200 rows (\"east\" "));
+    let inputs = ["--noise", "added-noise", "--sources", "east", "--features", "a, first"];
+    assert!(corrupt(&inputs).contains("changed 100 of 100 rows"));
+    let types = ["--types", "a, first=numeric,b=categorical"];
+    place.lapwing(TRAIN).args(types).args(["-q"]).assert().success();
+    let config = place.text("run/config.toml");
+    assert!(config.contains("\"a, first\" = \"numeric\""), "{config}");
+    assert!(config.contains("b = \"categorical\""), "{config}");
+}
+
+#[test]
 fn a_source_with_a_comma_in_its_name_could_not_be_named() {
     let place = Place::new();
     let names = ["Smith, John", "Jones, Ann", "east", "west", "attic"];

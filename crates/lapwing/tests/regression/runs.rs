@@ -330,7 +330,6 @@ fn a_file_of_a_run_that_was_no_file_was_read_for_ever() {
         ("model.safetensors", "predict run wards.csv"),
         ("sources.csv", "sources run"),
         ("report.json", "report run"),
-        ("config.toml", "report run"),
         ("config.toml", "train --resume run"),
         ("run.json", "sources run"),
     ] {

@@ -246,3 +246,38 @@ fn columns_that_are_ignored_are_named_with_the_whole_reason() {
         assert!(said.contains(reason), "{said}");
     }
 }
+
+#[test]
+fn a_parquet_file_with_a_compression_that_is_not_read_is_refused_by_its_name() {
+    let place = Place::new();
+    let column: ArrayRef = Arc::new(Float64Array::from(vec![0.5; 8]));
+    let columns = [("squeezed", column.clone()), ("plain", column)];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    // In the footer, Thrift's compact protocol: the path of the column, then its codec, then its number of values.
+    let path = b"\x19\x18\x08squeezed\x15";
+    let codec = bytes.windows(path.len()).rposition(|window| window == path).unwrap() + path.len();
+    assert_eq!(bytes[codec..codec + 2], [0, 0x16], "no compression");
+    for (zigzag, name) in [(8, "BROTLI"), (6, "LZO")] {
+        bytes[codec] = zigzag;
+        std::fs::write(place.path("t.parquet"), &bytes).unwrap();
+        let words = "train t.parquet --target squeezed --source plain --out run";
+        place.refuses(words, &["t.parquet is compressed with", name, "write it with zstd"]);
+    }
+}
+
+#[test]
+fn ignored_columns_were_missing_in_json() {
+    let place = Place::new();
+    let text = wards(200, &["a", "b"], 1).replace("\n", ",7\n").replacen(",7\n", ",always\n", 1);
+    place.write("wards.csv", &text);
+    let words = "train wards.csv --target ill --source ward --epochs 1 --out run -q --json";
+    let done = place.lapwing(words).assert().success();
+    let printed: serde_json::Value = serde_json::from_slice(&done.get_output().stdout).unwrap();
+    assert_eq!(printed["ignored"][0]["column"], "always", "{printed}");
+    assert_eq!(printed["ignored"][0]["reason"], "constant", "{printed}");
+    assert_eq!(printed["ignored"].as_array().unwrap().len(), 1);
+}
