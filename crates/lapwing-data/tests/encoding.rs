@@ -172,6 +172,34 @@ fn rows_that_do_not_exist_are_refused_and_others_can_be_shown() {
 }
 
 #[test]
+fn rows_of_pixels_are_shown_as_pictures() {
+    // The first pixel is always 0 and no feature therefore; one value is missing.
+    let text =
+        (0..40).fold("pixel_0_0,pixel_0_1,pixel_1_0,pixel_1_1,s,y\n".to_owned(), |text, i| {
+            let last = if i == 1 { String::new() } else { format!("{}", i % 5) };
+            text + &format!("0,{},{}.5,{last},s{},{}\n", i % 17, i % 3, i % 3, i % 2)
+        });
+    let dataset = read(&text);
+    let encoder = Encoder::fit(&dataset, &(0..40).collect::<Vec<_>>(), &EncoderConfig::default());
+    let rows = encoder.bind(&dataset.table).unwrap();
+    let greys = |row| match rows.exhibit(row).unwrap() {
+        Exhibit::Picture { width: 2, height: 2, rgb } => {
+            rgb.chunks_exact(3).map(|grey| (grey[0] == grey[2]).then_some(grey[0])).collect()
+        }
+        other => vec![None; format!("{other:?}").len()],
+    };
+    // Values are from 0 to 16: 0, 16, 1.5 and 1 in row 16.
+    assert_eq!(greys(16), [Some(0), Some(255), Some(24), Some(16)]);
+    assert_eq!(greys(1), [Some(0), Some(16), Some(24), Some(0)]);
+    assert!(rows.exhibit(40).is_err());
+
+    let beside = read(&text.replace("pixel_0_1", "age"));
+    let encoder = Encoder::fit(&beside, &(0..40).collect::<Vec<_>>(), &EncoderConfig::default());
+    let shown = encoder.bind(&beside.table).unwrap().exhibit(16).unwrap();
+    assert!(matches!(shown, Exhibit::Cells(_)), "{shown:?}");
+}
+
+#[test]
 fn what_training_never_saw_says_nothing() {
     let text = (0..40).fold("x,c,s,y\n".to_owned(), |text, i| {
         text + &format!("{i}.5,{},s{},{}\n", ["u", "v", "v", "v"][i % 4], i % 3, i % 2)

@@ -34,6 +34,9 @@ pub struct WorstRow {
     pub loss: Option<f64>,
     /// One value per name in [`Evidence::features`].
     pub features: Vec<String>,
+    /// Where the row is a picture: that, as PNG in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picture: Option<String>,
 }
 
 /// Given labels against the model's.

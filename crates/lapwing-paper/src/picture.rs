@@ -4,7 +4,6 @@
 //! DejaVu Sans, which is part of the program.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
@@ -271,31 +270,11 @@ impl OutlineBuilder for Pen {
     }
 }
 
-/// PNG: 8 bits each of red, green and blue; the picture has no transparent part.
 fn encode(pixmap: &Pixmap) -> std::io::Result<Vec<u8>> {
-    let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
-    let mut chunk = |kind: &[u8; 4], content: &[u8]| {
-        let mut crc = flate2::Crc::new();
-        crc.update(kind);
-        crc.update(content);
-        png.extend((content.len() as u32).to_be_bytes());
-        png.extend(kind);
-        png.extend(content);
-        png.extend(crc.sum().to_be_bytes());
-    };
-    let mut header = [pixmap.width().to_be_bytes(), pixmap.height().to_be_bytes()].concat();
-    header.extend([8, 2, 0, 0, 0]);
-    chunk(b"IHDR", &header);
-    let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
     let (pixels, _) = pixmap.data().as_chunks::<4>();
-    for line in pixels.chunks_exact(pixmap.width() as usize) {
-        let mut bytes = vec![0];
-        bytes.extend(line.iter().flat_map(|&[red, green, blue, _]| [red, green, blue]));
-        packed.write_all(&bytes)?;
-    }
-    chunk(b"IDAT", &packed.finish()?);
-    chunk(b"IEND", &[]);
-    Ok(png)
+    let rgb: Vec<u8> =
+        pixels.iter().flat_map(|&[red, green, blue, _]| [red, green, blue]).collect();
+    lapwing_sample::png(pixmap.width(), pixmap.height(), &rgb)
 }
 
 #[cfg(test)]

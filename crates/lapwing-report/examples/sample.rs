@@ -227,6 +227,7 @@ fn evidence(s: usize, random: &mut Random) -> Evidence {
                 format!("{:.3}", 3.0 * random.uniform() - 1.0),
                 format!("{:.3}", 1.5 * random.uniform() - 0.5),
             ],
+            picture: None,
         }
     });
     Evidence {

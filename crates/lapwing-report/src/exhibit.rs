@@ -28,6 +28,7 @@ pub(crate) struct EvidenceView {
     findings: Vec<String>,
     features: Vec<String>,
     rows: Vec<RowView>,
+    pictures: bool,
     probabilities: bool,
     matrix: Option<Matrix>,
     residuals: Option<ResidualPicture>,
@@ -41,6 +42,7 @@ struct RowView {
     probability: String,
     loss: String,
     features: Vec<String>,
+    picture: Option<String>,
 }
 
 /// The evidence there is room for, on the worst sources first.
@@ -58,6 +60,10 @@ pub(crate) fn shown_evidence<'a>(
 }
 
 impl EvidenceView {
+    pub(crate) fn has_pictures(&self) -> bool {
+        self.pictures
+    }
+
     pub(crate) fn new(row: &SourceRow, evidence: &Evidence, class: String, open: bool) -> Self {
         let name = name::short(&row.source);
         let (matrix, residuals) = match &evidence.comparison {
@@ -78,6 +84,7 @@ impl EvidenceView {
             findings: phrases(&row.findings),
             features: evidence.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
             probabilities: rows.clone().any(|row| row.probability.is_some()),
+            pictures: rows.clone().any(|row| row.picture.is_some()),
             rows: rows
                 .map(|row| RowView {
                     row: row.row.to_string(),
@@ -88,6 +95,7 @@ impl EvidenceView {
                         .map_or_else(|| number::NONE.to_owned(), number::probability),
                     loss: row.loss.map_or_else(|| number::NONE.to_owned(), number::value),
                     features: row.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
+                    picture: row.picture.clone(),
                 })
                 .collect(),
             matrix,

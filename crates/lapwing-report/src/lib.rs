@@ -16,6 +16,7 @@
 //! - All text passes through the template's escaping, pictures included. Nothing is marked safe.
 //! - No data is put into the script or the style sheet: both are constant, and the page's content security policy
 //!   allows these two by their hashes and nothing else, so that even a mistake here could not run or load anything.
+//!   Where rows are pictures it allows those that stand in the page itself as PNG, too.
 //! - Characters that are invisible or that reorder text are spelt out, so that names that differ look different.
 //!
 //! The page needs no script to be read: script only adds sorting and a filter to the table of sources.
@@ -71,6 +72,14 @@ pub enum ReportError {
         expected: usize,
         /// How many there are.
         found: usize,
+    },
+    /// A picture that is not base64.
+    #[error("evidence on source {source_name:?}: the picture of row {row} is not base64")]
+    Picture {
+        /// The source.
+        source_name: String,
+        /// The row.
+        row: u64,
     },
     /// The template failed: a fault of this crate.
     #[error("the report's template failed")]

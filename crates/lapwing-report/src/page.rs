@@ -20,7 +20,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("script.js", include_str!("page/script.js")),
 ];
 /// SHA-256 of the style sheet and the script, by which the page's policy allows them. A test says what they should be.
-const STYLE_HASH: &str = "lYXwyCbXhtN/ocKjcqkUyMxnk5njbghOsTzaOyhc1wg=";
+const STYLE_HASH: &str = "BrvvIHL9yXuuIh2Ag9bjEt0kLiq6nRzLvoPwWZ3An8E=";
 const SCRIPT_HASH: &str = "X3AFAPfK4X8SBfO3RK6HRVKizANNRr1AqB8Z9A+bySw=";
 
 /// Sources with a colour of their own; there are as many colours that everybody can tell apart.
@@ -58,6 +58,8 @@ struct Page<'a> {
     panels: Vec<Panel>,
     evidence: Vec<EvidenceView>,
     evidence_left_out: Option<String>,
+    /// Whether the policy has to allow pictures; they stand in the page itself.
+    pictures: bool,
     curves: Vec<Picture>,
     scores: Vec<[String; 3]>,
     settings: Vec<SettingView>,
@@ -182,6 +184,7 @@ impl Page<'_> {
                 Range::Values,
             ),
             panels: distribution::panels(&report.phases, &coloured),
+            pictures: evidence.iter().any(EvidenceView::has_pictures),
             evidence,
             evidence_left_out: (left_out > 0).then(|| number::count(left_out as u64)),
             curves: curves(&report.epochs, report.summary.best_epoch),

@@ -210,6 +210,13 @@ fn check(evidence: &Evidence) -> Result<(), ReportError> {
     };
     for row in &evidence.worst_rows {
         shape("features of a worst row", evidence.features.len(), row.features.len())?;
+        let of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+        if row.picture.as_ref().is_some_and(|picture| !picture.bytes().all(of_base64)) {
+            return Err(ReportError::Picture {
+                source_name: evidence.source.clone(),
+                row: row.row,
+            });
+        }
     }
     if let Some(Comparison::Labels(confusion)) = &evidence.comparison {
         shape("rows of the confusion", confusion.classes.len(), confusion.counts.len())?;

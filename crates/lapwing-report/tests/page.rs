@@ -3,7 +3,7 @@
 
 mod cases;
 
-use cases::{HOSTILE, crowd, hostile, nonsense, regression};
+use cases::{HOSTILE, crowd, hostile, nonsense, pictures, regression};
 use lapwing_judge::{Evidence, SourceRow, Verdict, WorstRow};
 use lapwing_report::{EpochMetric, Report, ReportError, Summary, Trajectory, render};
 
@@ -149,4 +149,20 @@ fn parts_that_name_unknown_or_repeated_sources_are_refused() {
         ..Default::default()
     };
     assert!(matches!(render(&report), Err(ReportError::Shape { expected: 0, found: 1, .. })));
+}
+
+#[test]
+fn only_a_page_with_pictures_allows_pictures_and_only_its_own() {
+    let policy = |page: &str| {
+        let (_, rest) = page.split_once("Content-Security-Policy\" content=\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    };
+    assert!(!policy(&render(&hostile()).unwrap()).contains("img-src"));
+    let page = render(&pictures()).unwrap();
+    assert!(policy(&page).contains("; img-src data:; base-uri 'none'"), "{}", policy(&page));
+    for bad in ["iVBO\" onerror=alert(1)", "AA, url", "é"] {
+        let mut report = pictures();
+        report.evidence[0].worst_rows[1].picture = Some(bad.to_owned());
+        assert!(matches!(render(&report), Err(ReportError::Picture { row: 2, .. })), "{bad}");
+    }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use lapwing_data::DataError;
 use lapwing_judge::{JudgeError, Ruling};
 use lapwing_report::{ReportError, reveal};
+use lapwing_sample::SampleError;
 use lapwing_store::StoreError;
 use lapwing_train::{DeviceError, MethodError, ModelError, PlanError, TrainError};
 use thiserror::Error;
@@ -17,6 +18,9 @@ pub enum RunError {
     /// The table cannot be used.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// A row cannot be shown.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
     /// Training failed.
     #[error(transparent)]
     Train(#[from] TrainError),

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use lapwing_data::Dataset;
 use lapwing_judge::{
     Answered, Answers, Case, Column, Evidence, Features, Rows, SourceRow, WorstRow, examine,
     label_errors,
 };
-use lapwing_sample::{Samples, Targets};
+use lapwing_sample::{Exhibit, SampleError, Samples, Targets};
 use lapwing_train::Predictions;
 
 use crate::results::Part;
@@ -71,7 +73,7 @@ pub(crate) fn judge(
     for source in order.into_iter().filter(shown).take(MOST_EVIDENCE) {
         exhibits.look(source)?;
         let comparison = case.subject(source).comparison();
-        evidence.push(Evidence { comparison, ..exhibits.evidence(source) });
+        evidence.push(Evidence { comparison, ..exhibits.evidence(source)? });
     }
     drop(case);
     for (source, findings) in sources.iter_mut().zip(findings) {
@@ -144,22 +146,35 @@ impl Exhibits<'_> {
         (0..sources).map(|source| of(source).map(|&(place, _)| place).collect()).collect()
     }
 
-    fn evidence(&self, source: usize) -> Evidence {
+    fn evidence(&self, source: usize) -> Result<Evidence, RunError> {
         let dataset = self.job.dataset();
-        let features: Vec<String> =
-            dataset.schema.features().take(SHOWN_FEATURES).map(|c| c.name.clone()).collect();
         let worst = self.worst.get(&source).into_iter().flatten();
-        Evidence {
+        let worst_rows: Vec<WorstRow> =
+            worst.map(|&(place, loss)| self.row(place, loss)).collect::<Result<_, _>>()?;
+        // A picture says what its pixels say.
+        let pictures = worst_rows.iter().any(|row| row.picture.is_some());
+        let named = dataset.schema.features().take(if pictures { 0 } else { SHOWN_FEATURES });
+        Ok(Evidence {
             source: dataset.sources.names[source].clone(),
-            worst_rows: worst.map(|&(place, loss)| self.row(place, loss, &features)).collect(),
-            features,
+            features: named.map(|column| column.name.clone()).collect(),
+            worst_rows,
             comparison: None,
-        }
+        })
     }
 
-    fn row(&self, place: u32, loss: f32, features: &[String]) -> WorstRow {
+    fn row(&self, place: u32, loss: f32) -> Result<WorstRow, RunError> {
         let dataset = self.job.dataset();
         let row = self.part.part.rows[place as usize];
+        let (features, picture) = match self.samples.exhibit(row)? {
+            Exhibit::Cells(cells) => (cells.into_iter().take(SHOWN_FEATURES).collect(), None),
+            Exhibit::Picture { width, height, rgb } => {
+                let png = lapwing_sample::png(width, height, &rgb)
+                    .map_err(|error| SampleError::Unreadable { row, reason: error.into() })?;
+                (Vec::new(), Some(STANDARD.encode(png)))
+            }
+            // No table gives these yet.
+            Exhibit::Text(_) | Exhibit::Line(_) => (Vec::new(), None),
+        };
         let at = place as usize;
         let (given, predicted, probability) = match self.part.answered().answers {
             Answers::Classes { names, given, probabilities } => {
@@ -178,14 +193,15 @@ impl Exhibits<'_> {
                 )
             }
         };
-        WorstRow {
+        Ok(WorstRow {
             row: dataset.table.row_number(row),
             given,
             predicted,
             probability,
             loss: Some(f64::from(loss)),
-            features: features.iter().map(|name| dataset.table.display(row, name)).collect(),
-        }
+            features,
+            picture,
+        })
     }
 }
 

@@ -58,7 +58,7 @@ mod trajectory_file;
 
 pub use choice::Choice;
 pub use compare::{Comparison, Outcome};
-pub use demo::{DEMO_LEVELS, Moon, two_moons};
+pub use demo::{DEMO_LEVELS, Demonstration, Moon, two_moons};
 pub use directory::RunDirectory;
 pub use error::RunError;
 pub use fit::{Checkpoints, Fit, Job, Progress, Watch};

@@ -28,6 +28,12 @@ pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
     {
         say!("{} of the test file dropped: no target", counted(dropped, "row"));
     }
+    describe_plan(prepared, job);
+}
+
+/// How many rows there are for what, and how they will be trained on.
+pub(crate) fn describe_plan(prepared: &Prepared, job: &Job<'_>) {
+    let dataset = &prepared.dataset;
     say!(
         "{} to train on, {} to validate on, {} to test on; {}; {} {}",
         counted(prepared.split.train.len() as u64, "row"),

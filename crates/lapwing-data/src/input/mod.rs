@@ -3,6 +3,7 @@
 //! An input's file holds its preprocessing: fitted on training rows and on nothing else, written into the model's
 //! description, and bound to a table, whose rows then are samples.
 
+mod pixels;
 mod registry;
 mod table_rows;
 

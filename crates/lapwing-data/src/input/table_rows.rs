@@ -2,6 +2,7 @@
 
 use lapwing_sample::{Block, Exhibit, InputSpec, SampleError, Samples, View};
 
+use super::pixels::Frame;
 use super::table::Encoding;
 use crate::error::DataError;
 use crate::schema::ColumnSchema;
@@ -17,6 +18,7 @@ const NEUTRAL: u32 = u32::MAX;
 pub struct EncodedRows<'a> {
     columns: Vec<Bound<'a>>,
     shown: Vec<&'a Column>,
+    frame: Option<Frame<'a>>,
     width: usize,
     len: usize,
 }
@@ -45,7 +47,7 @@ impl<'a> EncodedRows<'a> {
             shown.push(column);
             width += encoding.width();
         }
-        Ok(Self { columns, shown, width, len: table.len() })
+        Ok(Self { columns, frame: Frame::of(&shown), shown, width, len: table.len() })
     }
 }
 
@@ -75,6 +77,9 @@ impl Samples for EncodedRows<'_> {
 
     fn exhibit(&self, row: u32) -> Result<Exhibit, SampleError> {
         self.check_rows(&[row])?;
+        if let Some(frame) = &self.frame {
+            return Ok(frame.picture(row));
+        }
         Ok(Exhibit::Cells(self.shown.iter().map(|column| column.display(row)).collect()))
     }
 }

@@ -238,7 +238,9 @@ impl Chromium {
                     complaints.dialogs.push(params["message"].to_string());
                 }
                 "Network.requestWillBeSent" if params["type"] != "Document" => {
-                    complaints.requests.push(params["request"]["url"].to_string());
+                    let url = params["request"]["url"].to_string();
+                    // What stands in the page itself is loaded from nowhere.
+                    complaints.requests.extend((!url.starts_with("\"data:")).then_some(url));
                 }
                 _ => {}
             }

@@ -13,7 +13,7 @@ mod sample;
 
 use std::fs;
 
-use cases::{HOSTILE, crowd, hostile, nonsense, regression};
+use cases::{HOSTILE, crowd, hostile, nonsense, pictures, regression};
 use chromium::{Chromium, Complaints, skipped};
 use lapwing_report::{Report, render};
 use serde_json::{Value, json};
@@ -166,6 +166,37 @@ fn hostile_names_are_text() {
     assert_eq!(sideways(&mut browser), 0);
     browser.resize(390, 800);
     assert_eq!(sideways(&mut browser), 0);
+}
+
+#[test]
+fn pictures_are_shown_and_others_cannot_be_loaded() {
+    if skipped() {
+        return;
+    }
+    let (folder, file) = page(&pictures());
+    // As if a mistake of ours had let it through.
+    let forged =
+        r#"<img id="foreign" src="other.png"><img id="far" src="https://localhost:1/x.png">"#;
+    fs::write(folder.path().join("other.png"), b"x").unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    let mut browser = Chromium::start();
+    browser.open(&file);
+    browser.picture("pictures.png");
+    assert_eq!(browser.complaints(), Complaints::default());
+    let sizes = "Array.from(document.images).map(i => [i.naturalWidth, i.naturalHeight])";
+    assert_eq!(browser.eval(sizes), json!(vec![[2, 2]; 10]));
+    browser.resize(390, 844);
+    assert_eq!(sideways(&mut browser), 0);
+
+    fs::write(&file, text.replace("<main>", &format!("<main>{forged}"))).unwrap();
+    browser.open(&file);
+    let blocked = browser.complaints();
+    assert_eq!(blocked.console.len(), 2, "{blocked:?}");
+    assert!(blocked.console.iter().all(|c| c.contains("img-src")), "{blocked:?}");
+    assert_eq!(
+        browser.eval("[foreign.naturalWidth, far.naturalWidth, document.images.length]"),
+        json!([0, 0, 12])
+    );
 }
 
 /// By how many pixels the page as a whole can be scrolled sideways.

@@ -28,6 +28,28 @@ fn exchanged(first: String, second: String) -> Finding {
     Finding::new(ExchangedClasses { first, second, share: 0.9 }.into(), 0.9)
 }
 
+/// A report on rows that are pictures of 2 × 2 pixels.
+pub(crate) fn pictures() -> Report {
+    // lapwing_sample::png(2, 2, …) in base64: black, white, red and blue.
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAFElEQVR42mNgYGD4//8/w38GEAMAIewE/FQ/Gr8AAAAASUVORK5CYII=";
+    let row = |row: u64| WorstRow {
+        row,
+        given: "3".into(),
+        predicted: "<b>8".into(),
+        probability: Some(0.99),
+        picture: Some(PNG.into()),
+        ..Default::default()
+    };
+    let evidence = Evidence {
+        source: "scanner".into(),
+        worst_rows: (1..=10).map(row).collect(),
+        ..Default::default()
+    };
+    let source =
+        SourceRow { source: "scanner".into(), verdict: Verdict::Unreliable, ..Default::default() };
+    Report { sources: vec![source], evidence: vec![evidence], ..Default::default() }
+}
+
 /// A report in which every text is hostile.
 pub(crate) fn hostile() -> Report {
     let long = "x".repeat(10_000);
@@ -58,6 +80,7 @@ pub(crate) fn hostile() -> Report {
             probability: Some(0.99),
             loss: Some(3.0),
             features: vec![text(i), text(i + 2)],
+            picture: None,
         }],
         comparison: Some(Comparison::Labels(Confusion {
             classes: names.clone(),
