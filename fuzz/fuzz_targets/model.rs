@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use lapwing_fuzz::{TABLE, edited, file};
-use lapwing_run::{Job, Predictor, Prepared, Results, RunDirectory, Settings};
+use lapwing_data::NewRows;
+use lapwing_run::{Job, Predictor, Prepared, Results, RunDirectory, RunError, Settings};
 use lapwing_train::DeviceName;
 use libfuzzer_sys::fuzz_target;
 
@@ -64,7 +65,9 @@ fuzz_target!(|bytes: &[u8]| {
 fn predict(run: &Path, table: &Path) {
     let Ok(device) = "cpu".parse::<DeviceName>() else { return };
     if let Ok(predictor) = Predictor::load(run, device) {
-        let _ = predictor.predict(table);
+        if let Ok(rows) = NewRows::open(table, predictor.schema()) {
+            let _ = predictor.predict(rows, |_| Ok::<(), RunError>(()));
+        }
         let _ = predictor.evaluate(table, Some("ward"));
     }
 }

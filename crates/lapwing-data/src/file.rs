@@ -111,6 +111,18 @@ impl TableFile {
         self.unsupported[column].as_deref()
     }
 
+    /// Refuses a column whose values cannot be read.
+    pub(crate) fn check_usable(&self, column: usize) -> Result<()> {
+        match self.unsupported(column) {
+            None => Ok(()),
+            Some(found) => Err(DataError::UnsupportedColumn {
+                path: self.path.clone(),
+                column: self.columns[column].clone(),
+                found: found.to_owned(),
+            }),
+        }
+    }
+
     /// The delimiter of a text file.
     pub fn delimiter(&self) -> Option<u8> {
         match self.format {

@@ -3,6 +3,7 @@
 //! ```text
 //! file ─ Dataset::read ─▶ Schema + Table + Targets + Sources ─ Split::new ─▶ rows ─ InputKind::fit ─▶ Input
 //! new file ─ NewData::read(…, input.schema()) ─▶ Table ─ input.bind ─▶ Samples
+//! stream ─ NewRows::each_part ─▶ one Table after another ─ input.bind ─▶ Samples
 //! ```
 //!
 //! A table is held once, in columns of four bytes per value; rows are encoded batch by batch as they are asked for.
@@ -19,9 +20,11 @@ mod gzip;
 mod input;
 mod log;
 mod new_data;
+mod new_rows;
 mod number_text;
 mod numeral;
 mod profile;
+mod records;
 mod rewrite;
 mod schema;
 mod split;
@@ -40,6 +43,7 @@ pub use input::{EncodedRows, Encoder, EncoderConfig, Input, InputKind, Unseen};
 pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};
 pub use new_data::{NewData, NewDataOptions};
+pub use new_rows::{NewRows, Part};
 pub use number_text::number_text;
 pub use rewrite::rewrite;
 pub use schema::{ColumnSchema, Kind, Reason, Role, Schema, UnknownKind};

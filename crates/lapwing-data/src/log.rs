@@ -1,11 +1,11 @@
 //! A log of losses: which source had which loss in which step of a training run.
 
-use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use crate::error::{DataError, shortened};
-use crate::file::{Record, TableFile};
-use crate::text::TextStream;
+use crate::file::Record;
+use crate::records::Records;
 use crate::value::{Lexicon, MISSING_TOKENS, Raw, write_raw};
 
 type Result<T> = std::result::Result<T, DataError>;
@@ -61,16 +61,10 @@ pub struct LogRow<'a> {
 /// # Ok::<(), DataError>(())
 /// ```
 pub struct LossLog {
-    input: Input,
-    length: Option<u64>,
+    records: Records,
     step: Column,
     source: Column,
     loss: Column,
-}
-
-enum Input {
-    File(TableFile),
-    Stream(TextStream),
 }
 
 struct Column {
@@ -81,15 +75,7 @@ struct Column {
 impl LossLog {
     /// Opens a CSV, TSV (also compressed by gzip or zstd) or Parquet file and finds its columns.
     pub fn open(path: impl AsRef<Path>, columns: &LogColumns) -> Result<Self> {
-        let file = TableFile::open(path)?;
-        let length = file.length();
-        Self::new(
-            file.path().to_owned(),
-            file.columns().to_vec(),
-            Input::File(file),
-            length,
-            columns,
-        )
+        Self::new(Records::open(path)?, columns)
     }
 
     /// Reads a CSV from a stream, such as standard input; `name` stands for it in messages.
@@ -98,25 +84,12 @@ impl LossLog {
         reader: impl io::Read + 'static,
         columns: &LogColumns,
     ) -> Result<Self> {
-        let path = PathBuf::from(name);
-        let stream = TextStream::new(path.clone(), Box::new(BufReader::new(reader)))?;
-        Self::new(path, stream.columns().to_vec(), Input::Stream(stream), None, columns)
+        Self::new(Records::from_reader(name, reader)?, columns)
     }
 
-    fn new(
-        path: PathBuf,
-        available: Vec<String>,
-        input: Input,
-        length: Option<u64>,
-        columns: &LogColumns,
-    ) -> Result<Self> {
-        let find = |name: &str| match available.iter().position(|column| column == name) {
-            Some(at) => Ok(Column { at, name: name.to_owned() }),
-            None => Err(DataError::MissingColumn {
-                path: path.clone(),
-                column: name.to_owned(),
-                available: available.clone(),
-            }),
+    fn new(records: Records, columns: &LogColumns) -> Result<Self> {
+        let find = |name: &str| -> Result<Column> {
+            Ok(Column { at: records.position(name)?, name: name.to_owned() })
         };
         let (step, source, loss) =
             (find(&columns.step)?, find(&columns.source)?, find(&columns.loss)?);
@@ -127,13 +100,13 @@ impl LossLog {
                 return Err(DataError::RoleConflict { column: column.name.clone(), first, second });
             }
         }
-        Ok(Self { input, length, step, source, loss })
+        Ok(Self { records, step, source, loss })
     }
 
     /// How long the log is: bytes of a text file, rows of a Parquet file, `None` where nobody
     /// knows in advance.
     pub fn length(&self) -> Option<u64> {
-        self.length
+        self.records.length()
     }
 
     /// Calls `visit` with every row in turn, until it returns an error.
@@ -145,25 +118,19 @@ impl LossLog {
         self,
         mut visit: impl FnMut(LogRow<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let Self { input, step, source, loss, .. } = self;
+        let Self { records, step, source, loss } = self;
+        let path = records.path().to_owned();
         let lexicon = Lexicon::new(&MISSING_TOKENS.map(str::to_owned));
         let mut previous = None;
         let mut name = String::new();
-        let row = |record: &Record<'_>| -> std::result::Result<(), E> {
+        records.scan(|record: &Record<'_>| -> std::result::Result<(), E> {
             record.check_length(MAX_RECORD_BYTES)?;
             let step = read_step(record, &step, previous)?;
             let source = read_source(&lexicon, record, &source, &mut name)?;
             let loss = read_loss(record, &loss)?;
             previous = Some(step);
             visit(LogRow { step, source, loss, read: record.read })
-        };
-        let path = match input {
-            Input::File(file) => {
-                file.scan(row)?;
-                file.path().to_owned()
-            }
-            Input::Stream(stream) => stream.scan(row)?,
-        };
+        })?;
         if previous.is_none() {
             return Err(DataError::HeaderOnly { path }.into());
         }

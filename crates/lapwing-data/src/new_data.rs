@@ -130,14 +130,8 @@ impl NewData {
 /// Position of a column whose values can be read.
 fn usable(file: &TableFile, column: &str) -> Result<usize, DataError> {
     let position = file.position(column)?;
-    match file.unsupported(position) {
-        None => Ok(position),
-        Some(found) => Err(DataError::UnsupportedColumn {
-            path: file.path().to_owned(),
-            column: column.to_owned(),
-            found: found.to_owned(),
-        }),
-    }
+    file.check_usable(position)?;
+    Ok(position)
 }
 
 fn named_groups(builder: ColumnBuilder) -> Sources {

@@ -180,7 +180,8 @@ impl TextStream {
         if stream.fill_buf().map_err(fail)?.is_empty() {
             return Err(DataError::Empty { path });
         }
-        let mut reader = dialect.reader(stream, false);
+        let one_column = has_one_column(stream.fill_buf().map_err(fail)?, dialect.delimiter);
+        let mut reader = dialect.reader(stream, one_column);
         let header =
             reader.headers().map_err(|error| from_csv(&path, Compression::None, &[], error, 1))?;
         let columns = header.iter().map(|name| name.trim().to_owned()).collect();
@@ -188,19 +189,22 @@ impl TextStream {
         Ok(Self { path, columns, reader })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     pub(crate) fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Calls `visit` with every record; returns the path.
+    /// Calls `visit` with every record.
     pub(crate) fn scan<E: From<DataError>>(
         self,
         visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
-    ) -> std::result::Result<PathBuf, E> {
+    ) -> std::result::Result<(), E> {
         let fail =
             |error, line| from_csv(&self.path, Compression::None, &self.columns, error, line);
-        scan_text(&self.path, &self.columns, self.reader, fail, visit)?;
-        Ok(self.path)
+        scan_text(&self.path, &self.columns, self.reader, fail, visit)
     }
 }
 
@@ -313,6 +317,20 @@ fn delimiter(path: &Path, compression: Compression, start: &[u8]) -> u8 {
     let most = counts.iter().max().copied().unwrap_or(0);
     let at = counts.iter().position(|count| *count == most).unwrap_or(0);
     DELIMITERS[at]
+}
+
+/// Whether the header, if all of it has come, names one column.
+fn has_one_column(start: &[u8], delimiter: u8) -> bool {
+    let mut quoted = false;
+    for &byte in start.trim_ascii_start() {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'\n' | b'\r' if !quoted => return true,
+            _ if byte == delimiter && !quoted => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 pub(crate) type TextReader = csv::Reader<RecordGuard<Box<dyn BufRead>>>;

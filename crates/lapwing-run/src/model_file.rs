@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use lapwing_data::{Input, NewData, NewDataOptions, Schema, Unseen};
+use lapwing_data::{DataError, Input, NewData, NewDataOptions, NewRows, Schema, Unseen};
 use lapwing_sample::{TargetSpec, Targets};
 use lapwing_store::replace;
 use lapwing_train::{DeviceName, Model, ModelSpec, Predictions};
@@ -48,17 +48,15 @@ pub struct Predictor {
     input: Input,
 }
 
-/// Predictions for the rows of a table.
+/// Predictions for rows that follow each other.
 #[derive(Debug)]
 pub struct Predicted {
-    /// Data row of the file, from 1, of each prediction.
-    pub rows: Vec<u64>,
+    /// Data row of the first, counted from 1.
+    pub first: u64,
     /// The predictions.
     pub predictions: Predictions,
-    /// Names of the classes; empty in regression.
-    pub classes: Vec<String>,
-    /// Columns with values that training never saw.
-    pub unseen: Vec<Unseen>,
+    /// How much of the table has been read, in the unit of [`NewRows::length`].
+    pub read: u64,
 }
 
 /// Metrics of a table, and of each group of its rows.
@@ -129,17 +127,30 @@ impl Predictor {
         self.input.schema()
     }
 
-    /// Predicts every row of a table.
-    pub fn predict(&self, path: &Path) -> Result<Predicted, RunError> {
-        let data = NewData::read(path, self.schema(), &NewDataOptions::default())?;
-        let rows: Vec<u32> = (0..data.table.len() as u32).collect();
-        let bound = self.input.bind(&data.table)?;
-        Ok(Predicted {
-            predictions: self.model.predict(&*bound, &rows)?,
-            rows: rows.iter().map(|&row| data.table.row_number(row)).collect(),
-            classes: self.schema().classes.clone(),
-            unseen: self.input.unseen(&data.table),
-        })
+    /// Predicts every row of a table, part by part in bounded memory, and calls `visit` with each part. Returns the
+    /// columns with values that training never saw.
+    pub fn predict<E: From<DataError> + From<RunError>>(
+        &self,
+        table: NewRows<'_>,
+        mut visit: impl FnMut(&Predicted) -> Result<(), E>,
+    ) -> Result<Vec<Unseen>, E> {
+        let (mut unseen, mut total) = (Vec::<Unseen>::new(), 0);
+        table.each_part(|part| {
+            let rows: Vec<u32> = (0..part.table.len() as u32).collect();
+            let bound = self.input.bind(&part.table).map_err(RunError::from)?;
+            let predictions = self.model.predict(&*bound, &rows).map_err(RunError::from)?;
+            total += rows.len() as u64;
+            for found in self.input.unseen(&part.table) {
+                match unseen.iter_mut().find(|known| known.column == found.column) {
+                    Some(known) => known.extend(found),
+                    None => unseen.push(found),
+                }
+            }
+            visit(&Predicted { first: part.first, predictions, read: part.read })
+        })?;
+        // Of all rows, those of parts in which nothing was new included.
+        unseen.iter_mut().for_each(|column| column.of = total);
+        Ok(unseen)
     }
 
     /// Compares predictions with the target of a table, over all rows and by the values of a column.

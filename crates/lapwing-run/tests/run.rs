@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use lapwing_data::NewRows;
 use lapwing_judge::{
     Comparison, Fault, Interval, LabelError, SourceRow, Verdict, label_error, wilson,
 };
@@ -94,11 +95,19 @@ impl Finished {
     /// What the saved model says of each row: label, and probabilities of no and yes.
     fn said(&self) -> Vec<(String, [f32; 2])> {
         let predictor = Predictor::load(&self.path(), DeviceName::Cpu).unwrap();
-        let predicted = predictor.predict(&self.directory.path().join("wards.csv")).unwrap();
-        assert_eq!(predicted.classes, ["no", "yes"]);
-        let Predictions::Classes { probabilities, classes: 2 } = predicted.predictions else {
-            panic!("two classes")
-        };
+        assert_eq!(predictor.schema().classes, ["no", "yes"]);
+        let table = self.directory.path().join("wards.csv");
+        let table = NewRows::open(table, predictor.schema()).unwrap();
+        let mut probabilities = Vec::new();
+        let unseen = predictor.predict(table, |part| {
+            let Predictions::Classes { probabilities: of_part, classes: 2 } = &part.predictions
+            else {
+                panic!("two classes")
+            };
+            probabilities.extend_from_slice(of_part);
+            Ok::<(), RunError>(())
+        });
+        assert_eq!(unseen.unwrap(), []);
         let word = |p: &[f32]| (if p[1] > p[0] { "yes" } else { "no" }.to_owned(), [p[0], p[1]]);
         probabilities.chunks(2).map(word).collect()
     }

@@ -203,9 +203,9 @@ fn advice(error: &DataError) -> Option<&'static str> {
         DataError::AmbiguousNumber { .. } => Some(
             "hint: --types COLUMN=categorical takes them for names, --ignore COLUMN leaves them out",
         ),
-        DataError::ReadableOnce { .. } => {
-            Some("hint: only a log of losses can come through a pipe: `… | lapwing replay -`")
-        }
+        DataError::ReadableOnce { .. } => Some(
+            "hint: only replay and predict read what comes through a pipe: `… | lapwing predict RUN -`",
+        ),
         DataError::InvalidUtf8 { .. } => {
             Some("hint: for a file from Windows: iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv")
         }

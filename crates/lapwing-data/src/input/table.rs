@@ -31,6 +31,8 @@ const FENCE_QUANTILE: f64 = 0.001;
 const FENCE_FACTOR: f64 = 3.0;
 /// Most levels without a feature of their own that are listed, so that new ones can be told from them.
 const MAX_RARE: usize = 10_000;
+/// Values that training never saw of which is told.
+const EXAMPLES: usize = 3;
 
 /// When a level is frequent enough for a feature of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -117,6 +119,19 @@ impl fmt::Display for Unseen {
     }
 }
 
+impl Unseen {
+    /// Takes in what was found in the rows behind these.
+    pub fn extend(&mut self, later: Self) {
+        self.rows += later.rows;
+        self.of += later.of;
+        for example in later.examples {
+            if self.examples.len() < EXAMPLES && !self.examples.contains(&example) {
+                self.examples.push(example);
+            }
+        }
+    }
+}
+
 impl Encoder {
     /// Fits on the training rows, and on nothing else.
     pub fn fit(dataset: &Dataset, rows: &[u32], config: &EncoderConfig) -> Self {
@@ -191,7 +206,7 @@ impl Encoder {
                     column: schema.name.clone(),
                     rows,
                     of: codes.len() as u64,
-                    examples: examples.take(3).map(|(level, _)| level.to_string()).collect(),
+                    examples: examples.take(EXAMPLES).map(|(level, _)| level.to_string()).collect(),
                 })
             })
             .collect()
