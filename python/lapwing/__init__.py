@@ -7,6 +7,7 @@ that training uses everybody early and only the reliable sources late, when netw
 `LossAdaptedPlasticity`              a PyTorch module: losses and sources in, weighted losses out
 `Lap`, `lapwing.numpy.weigh`         the same for NumPy, JAX and anything else that turns into an array
 `NoiseRate`                          a noise rate per source: probabilities, labels and sources in, weights out
+`NoiseRateLoss`                      the same as a PyTorch module: logits, labels and sources in, weighted losses out
 `LapClassifier`, `LapRegressor`      scikit-learn estimators with ``fit(X, y, sources=...)``
 `methods`                            the methods that the estimators can train with, and their parameters
 `replay`                             the rule over a log of losses from any training run
@@ -31,7 +32,7 @@ from lapwing.numpy import Lap
 
 if TYPE_CHECKING:
     from lapwing.sklearn import LapClassifier, LapRegressor
-    from lapwing.torch import LossAdaptedPlasticity
+    from lapwing.torch import LossAdaptedPlasticity, NoiseRateLoss
 
 __all__ = [
     "Lap",
@@ -39,6 +40,7 @@ __all__ = [
     "LapRegressor",
     "LossAdaptedPlasticity",
     "NoiseRate",
+    "NoiseRateLoss",
     "Replay",
     "Table",
     "__version__",
@@ -52,6 +54,7 @@ _MODULES = {
     "LapClassifier": "lapwing.sklearn",
     "LapRegressor": "lapwing.sklearn",
     "LossAdaptedPlasticity": "lapwing.torch",
+    "NoiseRateLoss": "lapwing.torch",
 }
 
 

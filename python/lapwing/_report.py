@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lapwing._lapwing import Table, __version__, render_report
+from lapwing._lapwing import Rule, Table, __version__, render_report
 
 __all__ = ["report", "tables"]
 
@@ -24,7 +24,7 @@ def tables(result: Any) -> tuple[Table, Table | None, dict[str, Any]]:
         return result.sources_, result.steps_, facts
     if hasattr(result, "parameters") and isinstance(getattr(result, "sources", None), Table):  # a replay
         return result.sources, result.steps, result.parameters
-    if hasattr(result, "_rule"):  # Lap, LossAdaptedPlasticity
+    if isinstance(getattr(result, "_rule", None), Rule):  # Lap, LossAdaptedPlasticity
         settings = getattr(result, "_settings", None) or result._parameters
         return result.sources(), None, settings
     raise TypeError(

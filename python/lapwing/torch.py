@@ -1,8 +1,7 @@
-"""Loss Adapted Plasticity as a PyTorch module."""
+"""Loss Adapted Plasticity and noise rates as PyTorch modules."""
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -10,17 +9,15 @@ import numpy.typing as npt
 import torch
 import torch.distributed as dist
 
-from lapwing._arrays import as_sources
 from lapwing._lapwing import Rule, Table
+from lapwing._module import SourceModule, names_of
+from lapwing._noise_torch import NoiseRateLoss
 from lapwing.numpy import Ties, Weighting
 
-__all__ = ["LossAdaptedPlasticity"]
-
-_HEADER = 8
-"""Bytes in front of a worker's message that say how long it is."""
+__all__ = ["LossAdaptedPlasticity", "NoiseRateLoss"]
 
 
-class LossAdaptedPlasticity(torch.nn.Module):
+class LossAdaptedPlasticity(SourceModule):
     """Weighs the loss of each sample by the reliability of the source it came from.
 
     Arguments, defaults, attributes and results are those of the authors' package ``loss_adapted_plasticity``: changing
@@ -68,6 +65,8 @@ class LossAdaptedPlasticity(torch.nn.Module):
     {'ward 1': 0.0, 'ward 2': 0.0, 'ward 3': 0.0}
     """
 
+    _rule: Rule
+
     def __init__(
         self,
         history_length: int = 50,
@@ -82,7 +81,7 @@ class LossAdaptedPlasticity(torch.nn.Module):
         distributed: bool = True,
         process_group: dist.ProcessGroup | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(distributed, process_group)
         self._settings: dict[str, Any] = {
             "history_length": int(history_length),
             "warmup_iters": int(warmup_iters),
@@ -91,9 +90,6 @@ class LossAdaptedPlasticity(torch.nn.Module):
             "leniency": float(leniency),
             "device": torch.device(device),
         }
-        self.distributed = distributed
-        self.process_group = process_group
-        self._message_size = 1 << 10
         self._rule = Rule(
             history_length=int(history_length),
             leniency=float(leniency),
@@ -134,9 +130,9 @@ class LossAdaptedPlasticity(torch.nn.Module):
         """
         if not losses.is_floating_point():
             raise TypeError(f"losses must be floating point, not {losses.dtype}")
-        names = _names(sources)
+        names = names_of(sources)
         samples = _samples(losses, len(names))
-        if self.distributed and _workers(self.process_group) > 1:
+        if self._shares():
             weights, finite = self._rule.finish(self._exchange(self._rule.start(samples, names), losses.device))
         else:
             weights, finite = self._rule.weigh(samples, names)
@@ -183,26 +179,14 @@ class LossAdaptedPlasticity(torch.nn.Module):
         return self._settings["device"]
 
     @property
-    def step_count(self) -> int:
-        """How many calls have been made."""
-        return self._rule.step
-
-    @property
-    def n_sources(self) -> int:
-        """How many sources have been seen."""
-        return len(self._rule)
-
-    @property
     def source_unreliability_(self) -> dict[str, float]:
         """The unreliability of each source, by name in the order of texts: "10" comes before "2"."""
-        table = self._rule.sources()
-        return dict(sorted(zip(table["source"], table["unreliability"].astype(float).tolist())))
+        return self._by_name("unreliability")
 
     @property
     def source_weight_(self) -> dict[str, float]:
         """What samples of each source weigh now, by name in the order of texts."""
-        table = self._rule.sources()
-        return dict(sorted(zip(table["source"], table["weight"].tolist())))
+        return self._by_name("weight")
 
     def sources(self) -> Table:
         """Where every source stands, a row for each in order of first appearance: verdict, unreliability, weight, losses
@@ -213,24 +197,6 @@ class LossAdaptedPlasticity(torch.nn.Module):
         """The parameters, for ``print(lap)``."""
         return ", ".join(f"{name}={value}" for name, value in self._settings.items() if name != "device")
 
-    def get_extra_state(self) -> torch.Tensor:
-        """All that is known, as a tensor of bytes (JSON): what ``state_dict`` holds, safe to load."""
-        return torch.frombuffer(bytearray(self._rule.state()), dtype=torch.uint8)
-
-    def set_extra_state(self, state: torch.Tensor) -> None:
-        """Goes on from a saved state, whatever sources either has seen; called by ``load_state_dict``."""
-        self._rule.load(state.detach().cpu().numpy().tobytes())
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "process_group": None}  # a group of workers exists in one process only
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> LossAdaptedPlasticity:
-        twin = self.__class__.__new__(self.__class__)
-        memo[id(self)] = twin
-        twin.__dict__.update(copy.deepcopy(self.__getstate__(), memo))
-        twin.process_group = self.process_group
-        return twin
-
     def _write(self, writer: Any, prefix: str | None) -> None:
         start = "" if prefix is None else f"{prefix}/"
         step = self._rule.step - 1
@@ -239,47 +205,6 @@ class LossAdaptedPlasticity(torch.nn.Module):
             writer.add_scalar(f"{start}depression_multiplier/source_{source}", weight, step)
             if loss is not None:
                 writer.add_scalar(f"{start}loss/source_{source}", loss, step)
-
-    def _exchange(self, part: bytes, device: torch.device) -> list[bytes]:
-        """What every worker said, by rank.
-
-        Messages have one size everywhere, which every worker knows without asking. Where a worker has more to say than
-        fits, all see it in the headers and say it again with more room, which stays: rare, so that a step costs one
-        collective.
-        """
-        group = self.process_group
-        if dist.get_backend(group) != "nccl":
-            device = torch.device("cpu")
-        elif device.type != "cuda":
-            device = torch.device("cuda", torch.cuda.current_device())
-        while True:
-            size = self._message_size
-            message = np.zeros(_HEADER + size, dtype=np.uint8)
-            message[:_HEADER].view(np.uint64)[0] = len(part)
-            content = np.frombuffer(part[:size], dtype=np.uint8)
-            message[_HEADER : _HEADER + len(content)] = content
-            sent = torch.from_numpy(message).to(device)
-            received = [torch.empty_like(sent) for _ in range(_workers(group))]
-            dist.all_gather(received, sent, group=group)
-            messages = [tensor.cpu().numpy() for tensor in received]
-            lengths = [int(message[:_HEADER].view(np.uint64)[0]) for message in messages]
-            if max(lengths) <= size:
-                return [message[_HEADER : _HEADER + n].tobytes() for message, n in zip(messages, lengths)]
-            self._message_size = 1 << (max(lengths) - 1).bit_length()
-
-
-def _workers(group: dist.ProcessGroup | None) -> int:
-    return dist.get_world_size(group) if dist.is_available() and dist.is_initialized() else 1
-
-
-def _names(sources: Any) -> npt.NDArray[np.int64] | list[Any]:
-    if not isinstance(sources, torch.Tensor):
-        return as_sources(sources)
-    if sources.dtype is torch.int64 and sources.ndim == 1 and sources.is_cpu:
-        return sources.numpy()
-    if sources.dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8):
-        return sources.to("cpu", torch.int64).reshape(-1).numpy()
-    return sources.detach().reshape(-1).tolist()
 
 
 def _samples(losses: torch.Tensor, sources: int) -> npt.NDArray[Any]:

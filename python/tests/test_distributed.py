@@ -12,7 +12,7 @@ if not dist.is_available() or not dist.is_gloo_available():
     pytest.skip("PyTorch without gloo", allow_module_level=True)
 
 import torch.multiprocessing as processes
-from lapwing import LossAdaptedPlasticity
+from lapwing import LossAdaptedPlasticity, NoiseRateLoss
 
 # PyTorch is imported once, by the process that all others are forked from.
 multiprocessing.set_forkserver_preload(["torch", "torch.distributed", "numpy"])
@@ -90,6 +90,45 @@ def test_every_rank_ends_in_the_state_of_one_process_with_the_whole_batch(worker
     assert alone.source_unreliability_["ward 2"] > 20
 
 
+def answers(step):
+    """The logits and labels of the global batch; source 2 answers at random."""
+    losses, sources = batch(step)
+    rng = np.random.default_rng(1000 + step)
+    logits = torch.from_numpy(rng.normal(0, 3, (len(losses), 5)))
+    random = torch.from_numpy(rng.integers(0, 5, len(losses)))
+    labels = torch.where(torch.tensor([source == "ward 2" for source in sources]), random, logits.argmax(1))
+    if step % 10 == 7:
+        logits[0] = np.nan
+    return logits, labels, sources
+
+
+def learn_noise_rates(rank, workers, place):
+    start(rank, workers, place)
+    criterion = NoiseRateLoss(5, warmup=3)
+    weighted = []
+    for step in range(STEPS):
+        logits, labels, sources = answers(step)
+        mine = share(len(logits), rank, workers)
+        if step == 40:
+            criterion = pickle.loads(pickle.dumps(criterion))
+        weighted.append(criterion(logits[mine], labels[mine], sources[mine]))
+    torch.save({"state": criterion.state_dict(), "weighted": weighted}, f"{place}/{rank}.pt")
+    dist.destroy_process_group()
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_noise_rates_of_every_rank_are_those_of_one_process_with_the_whole_batch(workers, tmp_path):
+    run(learn_noise_rates, workers, tmp_path)
+    alone = NoiseRateLoss(5, warmup=3)
+    expected = [alone(*answers(step)) for step in range(STEPS)]
+    ranks = [torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in range(workers)]
+    state = alone.state_dict()["_extra_state"]
+    assert all(rank["state"]["_extra_state"].equal(state) for rank in ranks)
+    for step in range(STEPS):
+        assert torch.cat([rank["weighted"][step] for rank in ranks]).equal(expected[step])
+    assert alone.source_noise_rate_["ward 2"] > 0.3 > alone.source_noise_rate_["ward 4"]
+
+
 def train_in_parallel(rank, workers, place):
     start(rank, workers, place)
     torch.manual_seed(0)
@@ -149,3 +188,10 @@ def test_bytes_that_are_no_message_are_refused():
     with pytest.raises(ValueError, match="worker 0 sent a message of version 255"):
         lap._rule.finish([b"\xff" * 9])
     assert lap.step_count == 0
+    criterion = NoiseRateLoss(2)
+    with pytest.raises(RuntimeError, match="without a start"):
+        criterion._rule.finish([b""], [b""])
+    of_sources, of_labels = criterion._rule.start(np.array([0.5]), np.array([1]), ["a"])
+    with pytest.raises(ValueError, match="worker 1 sent a message of version 255"):
+        criterion._rule.finish([of_sources, of_sources], [of_labels, b"\xff" * 9])
+    assert criterion.step_count == 0

@@ -1,23 +1,26 @@
 //! Noise rates as a Python object.
 
 use lapwing_core::{
-    Answer, Labels, LapError, NoiseRate, NoiseRateConfig, NoiseSourceState, NoiseState,
+    Answer, Labels, LapError, Message, MessageError, MessageProblem, NoiseRate, NoiseRateConfig,
+    NoiseSourceState, NoiseState, NoiseSums,
 };
 use numpy::{PyArray1, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::{PyBytes, PyBytesMethods, PyTuple};
 
 use crate::batch::{Losses, Sources};
 use crate::name::Names;
 use crate::table::{Table, counts, numbers, texts};
 
-/// Noise rates over arrays: what `lapwing.NoiseRate` is made of.
+/// Noise rates over arrays: what `lapwing.NoiseRate` and `lapwing.NoiseRateLoss` are made of.
 #[pyclass(module = "lapwing._lapwing")]
 #[derive(Clone)]
 pub(crate) struct Noise {
     noise: NoiseRate<i64>,
     names: Names,
+    /// The weights of the local batch between the two halves of a step.
+    started: Option<Vec<f64>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -30,13 +33,26 @@ enum NoiseError {
     Labels { answers: usize, labels: usize },
     #[error("label {0} is negative, and labels count from 0")]
     Negative(i64),
+    #[error("finish() without a start()")]
+    NotStarted,
+    #[error(transparent)]
+    Message(#[from] MessageError),
+    #[error("this worker {0}")]
+    Unwritable(MessageProblem),
     #[error("the saved state cannot be used: {0}")]
     State(#[from] serde_json::Error),
 }
 
 impl From<NoiseError> for PyErr {
     fn from(error: NoiseError) -> Self {
-        PyValueError::new_err(error.to_string())
+        let message = error.to_string();
+        match error {
+            NoiseError::NotStarted
+            | NoiseError::Message(MessageError {
+                problem: MessageProblem::OutOfStep { .. }, ..
+            }) => PyRuntimeError::new_err(message),
+            _ => PyValueError::new_err(message),
+        }
     }
 }
 
@@ -60,7 +76,7 @@ impl Noise {
         };
         let noise = labels.and_then(|labels| NoiseRate::new(config, labels));
         let noise = noise.map_err(NoiseError::from)?;
-        Ok(Self { noise, names: Names::default() })
+        Ok(Self { noise, names: Names::default(), started: None })
     }
 
     /// One step: the weight of each row.
@@ -74,6 +90,55 @@ impl Noise {
         let sources = Sources::of(sources, &mut self.names)?;
         let weights = self.noise.weigh(&rows, sources.codes()?).map_err(NoiseError::from)?;
         Ok(PyArray1::from_slice(probabilities.py(), weights))
+    }
+
+    /// The first half of a step on many workers: what the others must know of the sources and of the
+    /// labels of the local batch.
+    fn start<'py>(
+        &mut self,
+        probabilities: &Bound<'py, PyAny>,
+        labels: PyReadonlyArray1<'py, i64>,
+        sources: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let rows = answers(probabilities, labels.as_slice()?)?;
+        let sources = Sources::of(sources, &mut self.names)?;
+        let mut weights = Vec::new();
+        let sums = self.noise.sums(&rows, sources.codes()?, &mut weights);
+        let sums = sums.map_err(NoiseError::from)?;
+        self.started = Some(weights);
+        // By name, as numbers of names differ from worker to worker.
+        let mut named = NoiseSums::<String>::new();
+        for (&code, sum) in sums.responsibilities.iter() {
+            named.responsibilities.add_sum(&self.names.name(code), sum);
+        }
+        let (step, py) = (self.noise.step(), probabilities.py());
+        let of_sources = Message { step, sums: named.responsibilities }.encode();
+        let of_labels = Message { step, sums: sums.model }.encode();
+        let written = |part: Result<Vec<u8>, MessageProblem>| {
+            part.map(|part| PyBytes::new(py, &part)).map_err(NoiseError::Unwritable)
+        };
+        Ok((written(of_sources)?, written(of_labels)?))
+    }
+
+    /// The second half: takes what every worker said, in the order of their ranks, and returns the
+    /// weights of the local rows.
+    fn finish<'py>(
+        &mut self,
+        py: Python<'py>,
+        of_sources: Vec<Bound<'py, PyBytes>>,
+        of_labels: Vec<Bound<'py, PyBytes>>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let weights = self.started.take().ok_or(NoiseError::NotStarted)?;
+        let step = self.noise.step();
+        let named =
+            Message::<String>::merge(&bytes(&of_sources), step).map_err(NoiseError::from)?;
+        let model = Message::<u32>::merge(&bytes(&of_labels), step).map_err(NoiseError::from)?;
+        let mut merged = NoiseSums::<i64> { model, ..NoiseSums::new() };
+        for (name, sum) in named.iter() {
+            merged.responsibilities.add_sum(&self.names.code(name), sum);
+        }
+        self.noise.update(&merged).map_err(NoiseError::from)?;
+        Ok(PyArray1::from_vec(py, weights))
     }
 
     /// Steps made.
@@ -111,6 +176,11 @@ impl Noise {
         ])
     }
 
+    /// The sources of the last step in order of first appearance in its batch: name, noise rate.
+    fn present(&self) -> Vec<(String, f64)> {
+        self.noise.present().map(|(&code, rate)| (self.names.name(code), rate)).collect()
+    }
+
     fn __copy__(&self) -> Self {
         self.clone()
     }
@@ -143,6 +213,7 @@ impl Noise {
         let state = renamed(state, |name| names.code(&name));
         self.noise.load(state).map_err(NoiseError::from)?;
         self.names = names;
+        self.started = None;
         Ok(())
     }
 }
@@ -161,6 +232,10 @@ pub(crate) fn _restore_noise(
     let mut noise = Noise::new(classes, decay, prior, prior_strength, cap, warmup, None)?;
     noise.load(state)?;
     Ok(noise)
+}
+
+fn bytes<'a>(parts: &'a [Bound<'_, PyBytes>]) -> Vec<&'a [u8]> {
+    parts.iter().map(PyBytesMethods::as_bytes).collect()
 }
 
 fn answers(probabilities: &Bound<'_, PyAny>, labels: &[i64]) -> PyResult<Vec<Answer>> {
