@@ -11,6 +11,7 @@ that training uses everybody early and only the reliable sources late, when netw
 `LapClassifier`, `LapRegressor`      scikit-learn estimators with ``fit(X, y, sources=...)``
 `methods`                            the methods that the estimators can train with, and their parameters
 `replay`                             the rule over a log of losses from any training run
+`leniency_for_false_alarm`           the leniency by how often clean sources may be accused
 `plot`, `report`                     a picture or an HTML page of what the rule found
 ===================================  ===================================================================
 
@@ -23,6 +24,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from lapwing._lapwing import Table, __version__
+from lapwing._leniency import false_alarm_rate, leniency_for_false_alarm
 from lapwing._methods import methods
 from lapwing._noise import NoiseRate
 from lapwing._plot import plot
@@ -44,6 +46,8 @@ __all__ = [
     "Replay",
     "Table",
     "__version__",
+    "false_alarm_rate",
+    "leniency_for_false_alarm",
     "methods",
     "plot",
     "replay",

@@ -8,6 +8,8 @@ use crate::kernels::norm::{Backward, Line, Statistics, apply};
 use crate::kernels::product::cut;
 use crate::operation::{Dense, Operation, accelerated, plain, run};
 
+const FOUND: &str = "statistics are found on the way forward";
+
 /// Normalises each channel of `x` by the batch's own statistics, scales by `gamma`, shifts by `beta`, adds `residual` if
 /// there is one, and applies ReLU if asked.
 ///
@@ -29,8 +31,7 @@ pub fn batch_norm(
         let statistics = Arc::default();
         let operation = Norm { relu, epsilon, given: None, found: Arc::clone(&statistics) };
         let y = operation.run(x, gamma, beta, residual);
-        let found: &Statistics =
-            statistics.get_or_init(|| Statistics { mean: Vec::new(), variance: Vec::new() });
+        let found: &Statistics = statistics.get().expect(FOUND);
         let tensor = |values: &[f32]| Dense::from_vec(values.to_vec(), &[channels]).into_tensor();
         return (y, tensor(&found.mean), tensor(&found.variance));
     }
@@ -144,9 +145,7 @@ impl Norm {
     /// Gradients of `x`, `gamma`, `beta` and, if there was one, the residual.
     fn gradients(&self, saved: Saved, mut dy: Dense, residual: bool) -> [Option<Dense>; 4] {
         let shape @ [.., channels] = saved.x.shape::<4>();
-        let Some(statistics) = self.found.get() else {
-            return [None, None, None, None];
-        };
+        let statistics = self.found.get().expect(FOUND);
         if let Some(y) = saved.cut {
             cut(dy.make_mut(), &y);
         }

@@ -28,7 +28,7 @@ mod _lapwing {
     #[pymodule_export]
     use crate::report::render_report;
     #[pymodule_export]
-    use crate::rule::{_restore, Rule};
+    use crate::rule::{_restore, Rule, false_alarm_rate, leniency_for_false_alarm};
     #[pymodule_export]
     use crate::table::{_restore_table, Table};
     #[pymodule_export]

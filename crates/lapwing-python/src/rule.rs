@@ -277,6 +277,30 @@ pub(crate) fn _restore(
     Ok(rule)
 }
 
+/// The rate at which the rule accuses clean sources.
+#[pyfunction]
+#[pyo3(signature = (leniency, *, sources, history_length))]
+pub(crate) fn false_alarm_rate(
+    leniency: f64,
+    sources: usize,
+    history_length: usize,
+) -> PyResult<f64> {
+    Ok(lapwing_core::false_alarm_rate(leniency, sources, history_length)
+        .map_err(RuleError::from)?)
+}
+
+/// The leniency that accuses clean sources at this rate.
+#[pyfunction]
+#[pyo3(signature = (probability, *, sources, history_length))]
+pub(crate) fn leniency_for_false_alarm(
+    probability: f64,
+    sources: usize,
+    history_length: usize,
+) -> PyResult<f64> {
+    let found = lapwing_core::leniency_for_false_alarm(probability, sources, history_length);
+    Ok(found.map_err(RuleError::from)?)
+}
+
 /// The same state with other names.
 fn renamed<K, L>(state: State<K>, mut rename: impl FnMut(K) -> L) -> State<L> {
     let State { version, history_length, step, sources } = state;

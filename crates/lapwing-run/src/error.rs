@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use lapwing_core::LapError;
 use lapwing_data::DataError;
 use lapwing_judge::{JudgeError, Ruling};
 use lapwing_report::{ReportError, reveal};
@@ -24,6 +25,9 @@ pub enum RunError {
     /// Training failed.
     #[error(transparent)]
     Train(#[from] TrainError),
+    /// No leniency has the rate of false alarms that was asked for.
+    #[error(transparent)]
+    Leniency(#[from] LapError),
     /// The model's parameters cannot be used.
     #[error(transparent)]
     Model(#[from] ModelError),

@@ -118,13 +118,15 @@ impl<'a> Job<'a> {
         let device: DeviceName = settings.device.as_deref().unwrap_or("cpu").parse()?;
         let guards = guards(dataset, split, settings)?;
         let input = InputKind::Table.fit(dataset, &split.train)?;
+        let sources = sources_in(dataset, &split.train).len();
+        let settings = &settings.clone().with_leniency(sources)?;
         let rule = settings.rule();
         let shape = DataShape {
             rows: split.train.len(),
             input: input.spec(),
             task: dataset.target.task(),
             outputs: dataset.target.outputs(),
-            sources: sources_in(dataset, &split.train).len(),
+            sources,
         };
         let usual = plan(&shape, rule.history_length, &Wishes::default())?;
         let usual = filled(&Settings::default(), dataset, &usual)?;

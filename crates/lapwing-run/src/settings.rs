@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use lapwing_core::LapConfig;
+use lapwing_core::{LapConfig, LapError, leniency_for_false_alarm};
 use lapwing_data::{Kind, ReadOptions, SplitConfig};
 use lapwing_sample::Task;
 use lapwing_train::{
@@ -54,11 +54,15 @@ macro_rules! settings {
 
         impl Settings {
             /// These settings, and those of `lower` where these say nothing. Parameters of a method go with it, and so
-            /// does the momentum with its optimiser: they are not taken from below where another one was chosen.
+            /// does the momentum with its optimiser: they are not taken from below where another one was chosen. Nor is
+            /// the leniency, where a rate of false alarms was, or the other way round.
             #[must_use]
             pub fn over(self, mut lower: Settings) -> Settings {
                 if self.method.is_some_and(|method| method != lower.method()) {
                     lower.parameters.clear();
+                }
+                if self.leniency.is_some() || self.false_alarm.is_some() {
+                    (lower.leniency, lower.false_alarm) = (None, None);
                 }
                 if self.optimiser.is_some_and(|own| own != lower.optimiser.unwrap_or_default()) {
                     lower.momentum = None;
@@ -189,6 +193,8 @@ settings! {
     history: usize,
     /// Leniency λ: how many standard deviations above the others a source may lie.
     leniency: f64,
+    /// The probability of accusing a clean source in a step, by which the leniency is chosen.
+    false_alarm: f64,
     /// Depression strength δ: how fast weight falls.
     strength: Choice<f64>,
     /// Steps before the first judgement.
@@ -438,6 +444,17 @@ impl Settings {
         Ok(method.judged_by(rule).within(guards.clone()))
     }
 
+    /// With the leniency that a rate of false alarms stands for, if one is given.
+    ///
+    /// # Errors
+    /// Where no leniency has this rate.
+    pub(crate) fn with_leniency(self, sources: usize) -> Result<Self, LapError> {
+        let Some(probability) = self.false_alarm else { return Ok(self) };
+        let history_length = self.rule().history_length;
+        let leniency = leniency_for_false_alarm(probability, sources, history_length)?;
+        Ok(Self { leniency: Some(leniency), false_alarm: None, ..self })
+    }
+
     /// The parameters of the rule but for its strength.
     pub fn rule(&self) -> LapConfig {
         let fallback = LapConfig::default();
@@ -464,6 +481,19 @@ mod tests {
             trust: Some(vec!["x\"\n".to_owned()]),
             ..Settings::default()
         }
+    }
+
+    #[test]
+    fn a_rate_of_false_alarms_and_a_leniency_exclude_each_other() {
+        let rate = Settings { false_alarm: Some(0.01), ..Settings::default() };
+        let leniency = Settings { leniency: Some(2.0), ..Settings::default() };
+        assert_eq!(rate.clone().over(leniency.clone()), rate);
+        assert_eq!(leniency.clone().over(rate.clone()), leniency);
+        let chosen = rate.clone().with_leniency(10).unwrap();
+        assert_eq!(chosen.false_alarm, None);
+        assert!((chosen.leniency.unwrap() - 0.49507).abs() < 1e-5);
+        assert!(rate.with_leniency(1).is_err());
+        assert_eq!(leniency.clone().with_leniency(1).unwrap(), leniency);
     }
 
     #[test]

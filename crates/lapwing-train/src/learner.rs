@@ -16,7 +16,7 @@ use crate::method::{MethodError, Observed};
 use crate::model::{Model, losses, outputs};
 use crate::network::{Architecture, Forward, Input, Network, Outputs, Training};
 use crate::optimiser::{Optimiser, Pace};
-use crate::parameters::{absorb, all_finite, gradients, host, read, write};
+use crate::parameters::{absorb, all_finite, gradients, read, to_vec, write};
 use crate::random::Purpose;
 use crate::saved::Saved;
 
@@ -82,7 +82,7 @@ impl Pass {
 
     /// The outputs behind the losses, row after row.
     pub fn outputs_on_host(&self) -> Vec<f32> {
-        host(self.outputs.clone().inner())
+        to_vec(self.outputs.clone().inner())
     }
 }
 
@@ -176,7 +176,7 @@ impl<'a> Learner<'a> {
         let mut training = Training::new(masks);
         let Outputs { logits: outputs, .. } = self.network.forward(input, Some(&mut training));
         let losses = self.loss.per_sample(outputs.clone(), batch.targets.clone());
-        let seen = host(losses.clone().inner());
+        let seen = to_vec(losses.clone().inner());
         let (rows, any_finite) = (batch.len(), true);
         Pass { seen, losses, outputs, rows, any_finite, statistics: training.statistics }
     }

@@ -3,6 +3,33 @@
 //! Data flows one way: [`Samples`], [`Targets`] and sources into the loop ([`Trainer`]), batches into a [`Method`], which
 //! teaches a [`Learner`], a [`Model`] out at the end. Nothing here knows of files of data, reports or
 //! command lines.
+//!
+//! Does a point lie above the diagonal? Two sources know, the third says the contrary:
+//!
+//! ```
+//! use lapwing_train::*;
+//!
+//! let point = |row: u32| [(row * 37 % 101) as f32 / 50.0 - 1.0, (row * 53 % 97) as f32 / 48.0 - 1.0];
+//! let samples = Matrix::new((0..900).flat_map(point).collect(), 2)?;
+//! let sources: Vec<u32> = (0..900).map(|row| row % 3).collect();
+//! let above = |row: u32| point(row)[1] > point(row)[0];
+//! let labels = (0..900).map(|row| u32::from(above(row) != (row % 3 == 2))).collect();
+//! let targets = Targets::Classes { labels, classes: 2 };
+//! let (valid, train): (Vec<u32>, Vec<u32>) = (0..900).partition(|row| row % 10 == 0);
+//! let (samples, targets, sources) = (&samples, &targets, &sources);
+//! let data = Data { samples, targets, sources, train: &train, valid: &valid, relabel: None };
+//!
+//! let wishes = Wishes { epochs: Some(60), ..Wishes::default() };
+//! let config = plan(&DataShape::of(&data, 3), 25, &wishes)?.config(0);
+//! let mut trainer = Trainer::new(config, &MethodConfig::named("lap")?, data, DeviceName::Cpu)?;
+//! trainer.run(&mut (), None)?; // `()` looks on and never interrupts
+//!
+//! assert!(trainer.standing(0).weight > 0.9 && trainer.standing(2).weight < 0.1);
+//! let Predictions::Classes { probabilities, .. } = trainer.model()?.predict(samples, &valid)? else { return Ok(()) };
+//! let right = valid.iter().zip(probabilities.chunks(2)).filter(|(row, p)| (p[1] > 0.5) == above(**row));
+//! assert!(right.count() > 85); // of 90
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod agreement;
 mod arrays;

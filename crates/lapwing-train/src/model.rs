@@ -18,7 +18,7 @@ use crate::arrays::{Arrays, ArraysError, decode, encode};
 use crate::device::{DeviceError, DeviceName};
 use crate::loss::{BatchTargets, Loss};
 use crate::network::{Architecture, ArchitectureError, Forward, Input, Network};
-use crate::parameters::{ParameterError, check, host, read, write};
+use crate::parameters::{ParameterError, check, read, to_vec, write};
 use crate::softmax::softmax;
 
 /// Version of [`ModelSpec`]. In the first, a perceptron's `squash` was called `clip`.
@@ -257,7 +257,7 @@ impl Model {
                 return Ok(None);
             };
             width = Some(embedding.dims()[1]);
-            values.extend(host(embedding));
+            values.extend(to_vec(embedding));
         }
         width.map(|width| Matrix::new(values, width)).transpose().map_err(ModelError::from)
     }
@@ -300,7 +300,7 @@ pub(crate) fn outputs(
     let mut found = Vec::new();
     for rows in rows.chunks(BATCH) {
         let input = Input::gather(samples, rows, View::Plain, device)?;
-        found.extend(host(network.forward(&input, None).logits));
+        found.extend(to_vec(network.forward(&input, None).logits));
     }
     Ok(found)
 }
@@ -318,7 +318,7 @@ pub(crate) fn losses(
         let input = Input::gather(samples, rows, View::Plain, device)?;
         let outputs = network.forward(&input, None).logits;
         let targets = BatchTargets::of(targets, target, rows, device)?;
-        found.extend(host(loss.per_sample(outputs, targets)));
+        found.extend(to_vec(loss.per_sample(outputs, targets)));
     }
     Ok(found)
 }

@@ -5,7 +5,7 @@ use lapwing_ops::{AdamStep, SgdStep, adam_step, sgd_step};
 use serde::{Deserialize, Serialize};
 
 use crate::network::Network;
-use crate::parameters::{Parameter, ParameterError, find, host, shapes, update};
+use crate::parameters::{Parameter, ParameterError, find, shapes, to_vec, update};
 use crate::saved::Saved;
 
 /// Which optimiser. The learning rate is the schedule's.
@@ -117,7 +117,7 @@ impl Optimiser {
         for (kind, moments) in self.moments.iter().enumerate() {
             for (place, moment) in moments.iter().enumerate() {
                 if let Some(moment) = moment {
-                    let values = host(moment.clone());
+                    let values = to_vec(moment.clone());
                     let (name, shape) = (format!("{kind}.{place}"), vec![values.len()]);
                     arrays.push(Parameter { name, shape, values });
                 }

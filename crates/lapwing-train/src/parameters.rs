@@ -105,7 +105,7 @@ pub(crate) fn read(network: &Network) -> Vec<Parameter> {
             self.found.push(Parameter {
                 name: parts.join("."),
                 shape: tensor.dims().to_vec(),
-                values: host(tensor),
+                values: to_vec(tensor),
             });
         }
     }
@@ -165,7 +165,7 @@ pub(crate) fn all_finite(network: &Network) -> bool {
     struct Check(bool);
     impl ModuleVisitor for Check {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            self.0 = self.0 && host(param.val()).iter().all(|v| v.is_finite());
+            self.0 = self.0 && to_vec(param.val()).iter().all(|v| v.is_finite());
         }
     }
     let mut visitor = Check(true);
@@ -266,6 +266,6 @@ pub(crate) fn absorb(network: Network, statistics: Vec<(ParamId, Tensor<1>)>) ->
 }
 
 /// The numbers of a tensor.
-pub(crate) fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+pub(crate) fn to_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec_as().expect("tensors here are floats, and any float converts")
 }

@@ -57,9 +57,9 @@ pub(crate) struct RuleArguments {
     #[arg(long, value_name = "λ", default_value_t = LapConfig::default().leniency, allow_negative_numbers = true)]
     leniency: f64,
 
-    /// Chooses the leniency by the probability of accusing a clean source in a step (at most 0.5).
-    /// Assumes that all sources are clean, that mean losses are normal and that the history is one
-    /// batch long; with longer histories clean sources are accused far less often
+    /// Chooses the leniency by the probability of accusing a clean source in a step (at most 0.5),
+    /// if all sources are clean, mean losses normal and histories complete; where losses fall,
+    /// clean sources are accused less often. Reads the log twice, to count the sources first
     #[arg(long, value_name = "P", conflicts_with = "leniency", allow_negative_numbers = true)]
     false_alarm: Option<f64>,
 
@@ -99,11 +99,17 @@ enum WeightFunction {
 }
 
 impl RuleArguments {
-    pub(crate) fn config(&self) -> anyhow::Result<LapConfig> {
+    /// The rule; `sources` counts them where the leniency depends on how many there are.
+    pub(crate) fn config(
+        &self,
+        sources: impl FnOnce() -> anyhow::Result<usize>,
+    ) -> anyhow::Result<LapConfig> {
         Ok(LapConfig {
             history_length: self.history,
             leniency: match self.false_alarm {
-                Some(probability) => leniency_for_false_alarm(probability)?,
+                Some(probability) => {
+                    leniency_for_false_alarm(probability, sources()?, self.history)?
+                }
                 None => self.leniency,
             },
             depression_strength: self.strength,

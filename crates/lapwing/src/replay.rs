@@ -1,8 +1,10 @@
 //! `lapwing replay`: the rule over a log of losses, without training.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::Args;
 use lapwing_core::{Lap, Present};
 use lapwing_data::{LogColumns, LossLog, number_text};
@@ -85,7 +87,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         step != source && source != loss && loss != step,
         "--step {step:?}, --source {source:?} and --loss {loss:?}: expected three different columns"
     );
-    let lap = Lap::new(arguments.rule.config()?)?;
+    let lap = Lap::new(arguments.rule.config(|| sources_in(&arguments.log, &columns))?)?;
     let log = match arguments.log == Path::new("-") {
         true => LossLog::from_reader("standard input", std::io::stdin(), &columns)?,
         false => LossLog::open(&arguments.log, &columns)?,
@@ -126,6 +128,24 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     warn(&replay, &sources);
     table.finish()
+}
+
+/// How many sources a log has, which takes a reading of its own.
+fn sources_in(log: &Path, columns: &LogColumns) -> anyhow::Result<usize> {
+    if log == Path::new("-") || std::fs::metadata(log).is_ok_and(|log| !log.is_file()) {
+        bail!(
+            "--false-alarm needs the number of sources before the first step, and this log can be read only once: \
+             save it as a file, or choose --leniency"
+        );
+    }
+    let mut sources = HashSet::new();
+    LossLog::open(log, columns)?.each_row(|row| {
+        if !sources.contains(row.source) {
+            sources.insert(row.source.to_owned());
+        }
+        anyhow::Ok(())
+    })?;
+    Ok(sources.len())
 }
 
 /// Columns of the output.

@@ -170,6 +170,11 @@ struct RuleFlags {
     #[arg(long, value_name = "λ", allow_negative_numbers = true)]
     leniency: Option<f64>,
 
+    /// Chooses the leniency by the probability of accusing a clean source in a step (at most 0.5), if losses of a batch
+    /// are normal and all sources alike; training accuses less often
+    #[arg(long, value_name = "P", conflicts_with = "leniency", allow_negative_numbers = true)]
+    false_alarm: Option<f64>,
+
     /// How fast weight falls; auto: half weight after a tenth of the steps above the threshold [default: auto]
     #[arg(long, value_name = "δ", allow_negative_numbers = true)]
     strength: Option<Choice<f64>>,
@@ -294,6 +299,7 @@ impl Arguments {
             learning_rate: training.learning_rate,
             history: rule.history,
             leniency: rule.leniency,
+            false_alarm: rule.false_alarm,
             strength: rule.strength,
             warmup: rule.warmup,
             floor: rule.floor,

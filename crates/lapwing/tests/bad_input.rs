@@ -220,6 +220,7 @@ fn settings_out_of_range() {
     for (flags, part) in [
         ("--floor 2", "floor"),
         ("--leniency -1", "leniency"),
+        ("--false-alarm 0.7", "false-alarm probability is 0.7"),
         ("--strength -1", "depression_strength"),
         ("--strength much", "auto"),
         ("--history 0", "history"),

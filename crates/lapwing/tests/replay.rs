@@ -219,8 +219,15 @@ fn parquet_stdin_and_gzip_give_what_csv_gives() {
 #[test]
 fn the_leniency_can_be_chosen_by_its_false_alarms() {
     let (_directory, path) = file(noisy_log());
-    let chosen = stdout(&replay(&path, &["--false-alarm", "0.0227501319481792"]));
-    assert_eq!(chosen, stdout(&replay(&path, &["--leniency", "2"])));
+    let chosen = stdout(&replay(&path, &["--false-alarm", "0.3", "--history", "5"]));
+    let leniency = lapwing_core::leniency_for_false_alarm(0.3, 4, 5).unwrap().to_string();
+    assert_eq!(chosen, stdout(&replay(&path, &["--leniency", &leniency, "--history", "5"])));
+    let seldom = stdout(&replay(&path, &["--false-alarm", "1e-20", "--history", "5"]));
+    assert_ne!(chosen, seldom, "the leniency is above the distance of the worst source");
+    let mut piped = lapwing();
+    piped.args(["replay", "-", "--false-alarm", "0.3"]).write_stdin(noisy_log());
+    let piped = piped.output().unwrap();
+    refused(&piped, &["--false-alarm needs the number of sources", "--leniency"]);
     refused(&replay(&path, &["--false-alarm", "0.7"]), &["false-alarm probability is 0.7"]);
     refused(&replay(&path, &["--false-alarm", "0.1", "--leniency", "1"]), &["cannot be used with"]);
 }

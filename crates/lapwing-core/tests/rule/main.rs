@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod drift;
+mod false_alarm;
 mod golden;
 mod oracle;
 mod properties;

@@ -345,36 +345,3 @@ fn counts_at_their_limit_do_not_overflow() {
     lap.update(&serde_json::from_str(rows).unwrap()).unwrap();
     assert!(lap.sources().all(|source| source.weight >= 0.0 && source.rows == u64::MAX));
 }
-
-#[test]
-fn clean_sources_are_accused_as_often_as_the_leniency_was_chosen_for() {
-    use lapwing_core::leniency_for_false_alarm;
-    use rand::{RngExt, SeedableRng};
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
-    let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
-    let (sources, steps) = (200usize, 400);
-    let ids: Vec<usize> = (0..sources).collect();
-    let mut rate = |history_length, probability| {
-        let leniency = leniency_for_false_alarm(probability).unwrap();
-        let mut lap = Lap::new(LapConfig {
-            history_length,
-            leniency,
-            depression_strength: 0.0,
-            ..LapConfig::default()
-        })
-        .unwrap();
-        for _ in 0..steps {
-            let losses: Vec<f64> = ids.iter().map(|_| 2.0 + 0.1 * normal()).collect();
-            lap.weigh(&losses, &ids).unwrap();
-        }
-        let (above, judged) = lap.sources().fold((0, 0), |(a, j), s| (a + s.above, j + s.judged));
-        (above as f64 / judged as f64, judged as f64)
-    };
-    for probability in [0.2, 0.05] {
-        let (found, judged) = rate(1, probability);
-        let sigma = (probability * (1.0 - probability) / judged).sqrt();
-        assert!((found - probability).abs() < 5.0 * sigma, "{found} is not {probability}");
-        // With a longer history it is an upper bound.
-        assert!(rate(25, probability).0 < probability / 10.0);
-    }
-}

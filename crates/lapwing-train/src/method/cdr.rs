@@ -9,7 +9,7 @@ use super::{Audience, Method, MethodConfig, MethodKind, Parameter, Range, Seen, 
 use crate::batch::Batch;
 use crate::error::TrainError;
 use crate::learner::Learner;
-use crate::parameters::{host, learnt, shapes};
+use crate::parameters::{learnt, shapes, to_vec};
 
 const NOISE_RATE: Parameter = Parameter {
     name: "noise-rate",
@@ -69,7 +69,7 @@ impl Method for Cdr {
             let parameters = learnt(&learner.network);
             let mut found: Vec<(Vec<f32>, Vec<f32>)> = layers
                 .iter()
-                .map(|&at| (host(gradients[at].clone()), host(parameters[at].clone())))
+                .map(|&at| (to_vec(gradients[at].clone()), to_vec(parameters[at].clone())))
                 .collect();
             silence(&mut found, self.kept);
             for (at, (gradient, _)) in layers.into_iter().zip(found) {

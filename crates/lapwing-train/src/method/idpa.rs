@@ -15,7 +15,7 @@ use super::{
 use crate::batch::Batch;
 use crate::error::TrainError;
 use crate::learner::Learner;
-use crate::parameters::{self, find, host};
+use crate::parameters::{self, find, to_vec};
 use crate::saved::Saved;
 use crate::softmax::probability;
 
@@ -137,7 +137,7 @@ impl Method for Idpa {
         }
         let q = log_softmax(pass.outputs.clone(), 1);
         let [rows, classes] = q.dims();
-        let said = host(q.clone().inner());
+        let said = to_vec(q.clone().inner());
         let mut learnt = Vec::with_capacity(rows * classes);
         for (place, said) in said.chunks_exact(classes).enumerate() {
             let (row, label) = (batch.rows[place] as usize, batch.labels[place] as usize);

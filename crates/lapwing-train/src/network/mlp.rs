@@ -181,7 +181,7 @@ impl Forward for Mlp {
 mod tests {
     use super::super::{Architecture, ArchitectureError, Network};
     use super::*;
-    use crate::parameters::{host, read};
+    use crate::parameters::{to_vec, read};
     use crate::random::Purpose;
     use burn::tensor::Tensor;
 
@@ -216,7 +216,7 @@ mod tests {
     fn dropout_keeps_the_expectation_acts_only_in_training_and_repeats() {
         let network = init(&mlp(&[64], 0.5), 0).unwrap();
         let x = Input::Vectors(Tensor::ones([1, 4], &Device::flex()));
-        let out = |training: Option<&mut Training>| host(network.forward(&x, training).logits);
+        let out = |training: Option<&mut Training>| to_vec(network.forward(&x, training).logits);
         let masked = |step| out(Some(&mut Training::new(Draws::of(0, Purpose::Dropout, 0, step))));
         assert_eq!(masked(1), masked(1));
         assert_ne!(masked(1), masked(2));
@@ -237,7 +237,7 @@ mod tests {
             let network = init(&config(squash), 0).unwrap();
             let parameters = read(&network);
             let x = Input::Vectors(Tensor::from_data([[x]], &Device::flex()));
-            let out = host(network.forward(&x, None).logits);
+            let out = to_vec(network.forward(&x, None).logits);
             (out[0] - parameters[1].values[0]) / parameters[0].values[0]
         };
         assert!((seen(None, 1_000.0) - 1_000.0).abs() < 1e-2);
@@ -254,7 +254,7 @@ mod tests {
         let x = Tensor::from_data([[0.3, -1.0, 2.0, 0.1]], &Device::flex());
         let x = Input::Vectors(x);
         let out = |architecture: &Architecture| {
-            host(init(architecture, 5).unwrap().forward(&x, None).logits)
+            to_vec(init(architecture, 5).unwrap().forward(&x, None).logits)
         };
         let (logits, found) = (out(&Architecture::Mlp(plain)), out(&ending));
         let sum: f32 = logits.iter().map(|logit| logit.exp()).sum();

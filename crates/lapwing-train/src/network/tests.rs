@@ -6,7 +6,7 @@ use lapwing_sample::{Matrix, Task, View};
 
 use super::*;
 use crate::loss::cross_entropy;
-use crate::parameters::{absorb, check, gradients, host, read, shapes, write};
+use crate::parameters::{absorb, check, gradients, read, shapes, to_vec, write};
 
 // The numbers below were printed by:
 //
@@ -123,7 +123,7 @@ fn close(what: &str, ours: &[f32], theirs: &[f64], tolerance: f64) {
 }
 
 fn norm(gradient: &Tensor<1>) -> f32 {
-    host(gradient.clone()).iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt() as f32
+    to_vec(gradient.clone()).iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt() as f32
 }
 
 /// Gradients of the mean cross-entropy of two images of classes 3 and 7.
@@ -141,7 +141,7 @@ fn conv3net_is_pytorchs() {
         0.5799700, 0.3137443, -0.1000402, -0.0459114, -0.3464658, -0.4840719, -0.3940115,
         -0.1186413, 0.2125278, 0.4437417, 0.4662570, 0.2694843, -0.0540311,
     ];
-    close("outputs", &host(outputs.clone().inner()), &theirs, 2e-5);
+    close("outputs", &to_vec(outputs.clone().inner()), &theirs, 2e-5);
     let gradients = learnt(&network, outputs);
     let norms = [norm(&gradients[0]), norm(&gradients[6])];
     close("gradients", &norms, &[1.5524285, 3.3313468], 1e-4);
@@ -156,7 +156,7 @@ fn the_difficult_cnn_is_pytorchs() {
         0.0029824, 0.0650322, 0.0964963, 0.0825767, 0.0748830, 0.1068088, 0.0885007, 0.0285694,
         -0.0447985, -0.0970970, -0.1037293, -0.0615760, 0.0095374, 0.0761652, 0.1069714, 0.0874672,
     ];
-    close("outputs", &host(outputs.inner()), &theirs, 2e-5);
+    close("outputs", &to_vec(outputs.inner()), &theirs, 2e-5);
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn resnet20_is_pytorchs_in_training_and_in_evaluation() {
         -0.5501199, -0.4779555, 1.5923558, 2.2428980, 1.8385698, 0.5695338, -0.9673631, -2.0492938,
         -2.1674097, -1.2661591, 0.2305863, 1.6188831,
     ];
-    close("outputs in training", &host(outputs.clone().inner()), &theirs, 5e-4);
+    close("outputs in training", &to_vec(outputs.clone().inner()), &theirs, 5e-4);
     let found = learnt(&network, outputs);
     let place = |wanted: &str| {
         let learnt = |name: &str| !name.ends_with("mean") && !name.ends_with("variance");
@@ -200,7 +200,7 @@ fn resnet20_is_pytorchs_in_training_and_in_evaluation() {
         -0.2939599, 0.2940441, 0.5295068, 0.7520449, 0.6208844, 0.1977124, -0.3184469, -0.6848357,
         -0.7291355, -0.4305115, 0.0705887, 0.5384900,
     ];
-    close("outputs in evaluation", &host(outputs), &theirs, 1e-4);
+    close("outputs in evaluation", &to_vec(outputs), &theirs, 1e-4);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn first_parameters_are_drawn_as_pytorch_draws_them() {
 fn dropout_of_channels_zeroes_whole_channels() {
     let x = Tensor::<4>::ones([8, 2, 2, 64], &Device::flex());
     let mut training = Training::new(Draws::of(0, Purpose::Dropout, 0, 0));
-    let found = host(layers::drop_channels(x, 0.25, Some(&mut training)));
+    let found = to_vec(layers::drop_channels(x, 0.25, Some(&mut training)));
     let mut dropped = 0;
     for image in found.chunks_exact(4 * 64) {
         for channel in 0..64 {
