@@ -59,5 +59,5 @@ pub use phase::{Phase, PhaseLosses, SourceLosses, TrajectoryPoint, mean_loss, ph
 pub use residuals::Residuals;
 pub use rows::{Answered, Answers, Column, Features, Rows};
 pub use source::{Cell, Ruling, SourceRow};
-pub use unseen::{LabelNoise, RowNoise, SourceNoise, Unseen, unseen};
+pub use unseen::{JudgedSource, LabelNoise, RowNoise, SourceNoise, Unseen, unseen};
 pub use verdict::{FEWEST_JUDGEMENTS, FEWEST_ROWS, Reason, Verdict};

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use lapwing_core::{Lap, SourceStatus};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Finding, Interval, Reason, Verdict, verdict};
+use crate::{Finding, Interval, JudgedSource, Reason, SourceNoise, Verdict, verdict};
 
 /// One source at the end of training: what the rule saw of it, and what was made of that.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,6 +48,9 @@ pub struct SourceRow {
     /// Estimated share of wrong labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label_error: Option<Interval>,
+    /// What networks that have not seen its labels say of them, where they were asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise: Option<SourceNoise>,
     /// What is wrong with it, most telling first.
     pub findings: Vec<Finding>,
 }
@@ -88,7 +91,7 @@ impl Serialize for Cell<'_> {
 
 impl SourceRow {
     /// The columns of `sources.csv`.
-    pub const COLUMNS: [&'static str; 11] = [
+    pub const COLUMNS: [&'static str; 17] = [
         "source",
         "rows",
         "batches",
@@ -100,6 +103,12 @@ impl SourceRow {
         "nonfinite",
         "first_departure_step",
         "verdict",
+        "noise_rate",
+        "noise_rate_low",
+        "noise_rate_high",
+        "disagreement",
+        "doubt",
+        "class_mix",
     ];
 
     /// What the rule knows of a source; not yet judged.
@@ -137,6 +146,13 @@ impl SourceRow {
         (self.verdict, self.reasons) = verdict::judge(self, history_length);
     }
 
+    /// Sets verdict and reasons from what networks say that have not seen its labels, whatever the rule saw.
+    pub fn judge_by(&mut self, judged: &JudgedSource) {
+        self.noise = Some(judged.noise);
+        self.verdict = judged.verdict;
+        self.reasons.clone_from(&judged.reasons);
+    }
+
     /// Share of its judgements in which its loss was above the threshold.
     pub fn share_above(&self) -> Option<f64> {
         (self.judged > 0).then(|| self.above as f64 / self.judged as f64)
@@ -144,6 +160,7 @@ impl SourceRow {
 
     /// The field of a column; an empty text for a name that is none.
     pub fn cell(&self, column: &str) -> Cell<'_> {
+        let noise = |value: fn(&SourceNoise) -> f64| Cell::Number(self.noise.as_ref().map(value));
         match column {
             "source" => Cell::Text(&self.source),
             "rows" => Cell::Count(self.rows),
@@ -158,6 +175,12 @@ impl SourceRow {
             "above" => Cell::Count(self.above),
             "first_departure_step" => Cell::Step(self.first_departure_step),
             "verdict" => Cell::Text(self.verdict.word()),
+            "noise_rate" => noise(|noise| noise.noise_rate.estimate),
+            "noise_rate_low" => noise(|noise| noise.noise_rate.low),
+            "noise_rate_high" => noise(|noise| noise.noise_rate.high),
+            "disagreement" => noise(|noise| noise.disagreement),
+            "doubt" => noise(|noise| noise.doubt),
+            "class_mix" => noise(|noise| noise.class_mix),
             _ => Cell::Text(""),
         }
     }

@@ -117,6 +117,49 @@ pub enum Reason {
         /// The limit.
         most: f64,
     },
+    /// Networks that have not seen its labels take many of them for noise.
+    Noise {
+        /// The noise rate.
+        rate: f64,
+        /// Its 95 % interval.
+        low: f64,
+        /// The other end.
+        high: f64,
+        /// The limit for the interval's lower end.
+        least: f64,
+    },
+    /// It gives the same label to all its rows, so that nobody can tell a wrong label from rows of one class.
+    OneLabel,
+    /// The interval of its noise rate is so wide that it says nothing.
+    Wide {
+        /// The interval.
+        low: f64,
+        /// The other end.
+        high: f64,
+        /// How wide it may be.
+        most: f64,
+    },
+    /// Networks give other labels to its rows more often than to those of the others.
+    Contradicted {
+        /// On this share of its rows.
+        share: f64,
+        /// And on this share of the others'.
+        others: f64,
+    },
+    /// Networks doubt their own answers on its rows: they are difficult.
+    Doubted {
+        /// On this share of its rows they expect to be wrong.
+        share: f64,
+        /// And on this share of the others'.
+        others: f64,
+    },
+    /// The classes of its rows are not those of the others.
+    OtherClasses {
+        /// The total variation between the two.
+        distance: f64,
+        /// The limit.
+        least: f64,
+    },
 }
 
 /// The verdict, and why.

@@ -123,7 +123,9 @@ fn intervals_hold_the_truth_in_93_to_97_of_100_though_the_network_is_too_sure() 
         let judged = table.judged();
         temperatures.push(judged.temperature);
         for (source, truth) in judged.sources.iter().zip(truths) {
-            held += usize::from((source.noise_rate.low..=source.noise_rate.high).contains(&truth));
+            held += usize::from(
+                (source.noise.noise_rate.low..=source.noise.noise_rate.high).contains(&truth),
+            );
             all += 1;
         }
     }
@@ -168,10 +170,10 @@ fn a_source_with_one_label_is_suspected_where_only_it_answers_and_few_rows_say_n
         if turn % 3 == 0 { random(rng, truth) } else { truth }
     });
     let judged = table.judged();
-    assert!(judged.sources[3].one_label && judged.sources[3].noise_rate.estimate > 0.2);
+    assert!(judged.sources[3].noise.one_label && judged.sources[3].noise.noise_rate.estimate > 0.2);
     let verdicts: Vec<Verdict> = judged.sources.iter().map(|source| source.verdict).collect();
     assert_eq!(verdicts[3..5], [Verdict::Suspect, Verdict::Insufficient]);
-    assert_eq!(judged.sources[4].rows, 8);
+    assert_eq!(judged.sources[4].noise.rows, 8);
     assert_ne!(verdicts[5], Verdict::Reliable);
 }
 
@@ -185,7 +187,7 @@ fn what_does_not_fit_together_is_refused_and_nothing_gives_nothing() {
         probabilities: &[0.5, 0.5, f32::NAN, 0.1],
     };
     let told = unseen(&rows).unwrap();
-    assert_eq!((told.rows[1].wrong, told.sources[1].rows), (None, 0));
+    assert_eq!((told.rows[1].wrong, told.sources[1].noise.rows), (None, 0));
     assert!(told.rows[0].wrong.is_some());
     let lengths = unseen(&Unseen { probabilities: &[0.5; 3], ..rows });
     assert!(matches!(lengths, Err(JudgeError::Lengths { what: "probabilities", .. })));

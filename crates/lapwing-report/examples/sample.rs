@@ -330,6 +330,8 @@ pub(crate) fn report() -> Report {
             history_length: HISTORY as u64,
             leniency: LENIENCY,
             depression_strength: STRENGTH,
+            folds: 0,
+            judged_rows: 0,
             outcome: Some(Outcome {
                 metric: "accuracy".into(),
                 split: "test".into(),
@@ -351,6 +353,7 @@ pub(crate) fn report() -> Report {
             .map(|(c, (name, _))| Trajectory { source: name.into(), points: c.points.clone() })
             .collect(),
         phases: phases(&courses),
+        rows: Vec::new(),
         evidence,
         sources,
         epochs: epochs(&mut random),

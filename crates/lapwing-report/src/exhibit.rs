@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::confusion::Matrix;
 use crate::distribution::{self, ResidualPicture};
 use crate::phrase::phrases;
-use crate::{Report, name, number};
+use crate::{Report, name, number, reason};
 
 /// Flagged sources whose evidence is shown.
 const EVIDENCE: usize = 20;
@@ -25,6 +25,7 @@ pub(crate) struct EvidenceView {
     verdict: &'static str,
     weight: String,
     open: bool,
+    reason: String,
     findings: Vec<String>,
     features: Vec<String>,
     rows: Vec<RowView>,
@@ -81,6 +82,7 @@ impl EvidenceView {
             verdict: row.verdict.word(),
             weight: number::fixed(row.weight, 2),
             open,
+            reason: reason(row),
             findings: phrases(&row.findings),
             features: evidence.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
             probabilities: rows.clone().any(|row| row.probability.is_some()),

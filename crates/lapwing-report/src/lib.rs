@@ -29,6 +29,7 @@ mod name;
 mod number;
 mod page;
 mod phrase;
+mod reason;
 mod report;
 mod scale;
 mod sentences;
@@ -37,8 +38,10 @@ mod warning;
 
 pub use name::reveal;
 pub use phrase::phrase;
+pub use reason::reason;
 pub use report::{
-    Column, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task, Trajectory,
+    Column, DoubtfulRow, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task,
+    Trajectory,
 };
 pub use warning::{Names, Warning};
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::distribution::{self, Panel};
 use crate::exhibit::{EvidenceView, shown_evidence};
 use crate::line::{self, Line, Picture, Range, Thin};
-use crate::table::SourceView;
+use crate::table::{RowView, SourceView};
 use crate::{EpochMetric, Report, ReportError, name, number, sentences};
 
 const TEMPLATES: [(&str, &str); 4] = [
@@ -20,7 +20,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("script.js", include_str!("page/script.js")),
 ];
 /// SHA-256 of the style sheet and the script, by which the page's policy allows them. A test says what they should be.
-const STYLE_HASH: &str = "BrvvIHL9yXuuIh2Ag9bjEt0kLiq6nRzLvoPwWZ3An8E=";
+const STYLE_HASH: &str = "vIYLlDkhHJYrTlj6QSVWBZ92/aPqJbbAqHzGRRNoOKw=";
 const SCRIPT_HASH: &str = "X3AFAPfK4X8SBfO3RK6HRVKizANNRr1AqB8Z9A+bySw=";
 
 /// Sources with a colour of their own; there are as many colours that everybody can tell apart.
@@ -32,6 +32,8 @@ const TABLE: usize = 50;
 /// Rows of the table of sources in all, and how many of these are the worst: a browser must be able to open the page.
 const MOST_ROWS: usize = 2000;
 const WORST_ROWS: usize = 1500;
+/// Rows whose labels may be wrong.
+const DOUBTFUL: usize = 25;
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -47,6 +49,9 @@ struct Page<'a> {
     row_count: String,
     rows_note: Option<String>,
     any_flagged: bool,
+    /// How many networks judged labels, and how many; nothing where verdicts rest on losses.
+    judged: Option<[String; 2]>,
+    doubtful: Vec<RowView>,
     source_column: String,
     history_length: String,
     /// Nothing where it is infinite.
@@ -162,6 +167,11 @@ impl Page<'_> {
             row_count: number::count(listed.len() as u64),
             rows_note: (listed.len() < ranked.len()).then(|| rows_note(ranked.len())),
             any_flagged: ranked.iter().any(|row| row.verdict.is_flagged()),
+            judged: (report.summary.folds > 0).then(|| {
+                let networks = number::words(report.summary.folds as usize);
+                [networks, number::count(report.summary.judged_rows)]
+            }),
+            doubtful: report.rows.iter().take(DOUBTFUL).map(RowView::new).collect(),
             source_column: name::short(&report.summary.source_column),
             history_length: number::count(report.summary.history_length),
             leniency: Some(report.summary.leniency)

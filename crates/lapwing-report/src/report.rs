@@ -25,6 +25,8 @@ pub struct Report {
     pub phases: Vec<Phase>,
     /// Evidence on flagged sources.
     pub evidence: Vec<Evidence>,
+    /// Rows whose labels are most likely wrong, worst first.
+    pub rows: Vec<DoubtfulRow>,
     /// Metrics per epoch and split.
     pub epochs: Vec<EpochMetric>,
     /// The configuration, defaults included, in the order in which it is to be read.
@@ -65,6 +67,10 @@ pub struct Summary {
     pub leniency: f64,
     /// δ: how fast unreliability turns into a smaller weight.
     pub depression_strength: f64,
+    /// Networks that judged labels which they had not seen; 0 where verdicts rest on losses.
+    pub folds: u64,
+    /// Rows they judged.
+    pub judged_rows: u64,
     /// The result the run is judged by.
     pub outcome: Option<Outcome>,
     /// Seed of the run.
@@ -124,6 +130,26 @@ pub struct Point {
     pub loss: Option<f64>,
     /// Weight after the step.
     pub weight: f64,
+}
+
+/// A row whose label may be wrong.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DoubtfulRow {
+    /// Number of the row in the file, from 1, the header not counted.
+    pub row: u64,
+    /// Name of its source.
+    pub source: String,
+    /// Its label as given.
+    pub label: String,
+    /// The probability that it is wrong.
+    pub wrong: Option<f64>,
+    /// The probability of the label, by the network alone.
+    pub label_probability: Option<f64>,
+    /// The most probable other label.
+    pub suggestion: String,
+    /// The probability of that.
+    pub suggestion_probability: f64,
 }
 
 /// One line of `metrics.csv`.
@@ -191,7 +217,8 @@ impl Report {
         let phases =
             self.phases.iter().flat_map(|p| p.sources.iter().map(|s| ("phases", &s.source)));
         let evidence = self.evidence.iter().map(|e| ("evidence", &e.source));
-        for (part, source) in trajectories.chain(phases).chain(evidence) {
+        let rows = self.rows.iter().map(|row| ("rows", &row.source));
+        for (part, source) in trajectories.chain(phases).chain(evidence).chain(rows) {
             if !known.contains(source.as_str()) {
                 return Err(ReportError::UnknownSource { part, source_name: source.clone() });
             }

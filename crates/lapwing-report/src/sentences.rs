@@ -32,6 +32,17 @@ fn found(report: &Report) -> String {
         }
         sentence.push_str(&format!("; {}", name::join(&parts)));
     }
+    let (hard, different) = (of(report, Verdict::Hard), of(report, Verdict::Different));
+    let mut unlike = Vec::new();
+    for (names, word) in [(&hard, "hard"), (&different, "different")] {
+        if !names.is_empty() {
+            unlike.push(format!("{} {} {word}", name::list(names, 3), is(names)));
+        }
+    }
+    if !unlike.is_empty() {
+        sentence
+            .push_str(&format!(", {} (which says nothing against labels)", name::join(&unlike)));
+    }
     if !insufficient.is_empty() {
         let too_little = if insufficient.len() == n && n > 1 {
             "none was".to_owned()

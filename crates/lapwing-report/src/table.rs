@@ -1,9 +1,9 @@
 //! The table of sources, row by row.
 
-use lapwing_judge::{Ruling, SourceRow};
+use lapwing_judge::{Ruling, SourceNoise, SourceRow};
 use serde::Serialize;
 
-use crate::{name, number, scale};
+use crate::{DoubtfulRow, name, number, reason, scale};
 
 /// A cell of the table: what is shown, and what it is sorted by (nothing when there is no value).
 #[derive(Serialize)]
@@ -47,6 +47,12 @@ pub(crate) struct SourceView {
     label_error_interval: String,
     nonfinite: Cell,
     departure: Cell,
+    noise_rate: Cell,
+    noise_rate_interval: String,
+    disagreement: Cell,
+    doubt: Cell,
+    class_mix: Cell,
+    reason: String,
 }
 
 impl SourceView {
@@ -56,6 +62,10 @@ impl SourceView {
             Some(std) => format!("{} ± {}", number::value(mean), number::value(std)),
             None => number::value(mean),
         });
+        let noise = |value: fn(&SourceNoise) -> f64| {
+            Cell::of(row.noise.as_ref().map(value), number::percent)
+        };
+        let noise_rate = row.noise.map(|noise| noise.noise_rate);
         let interval = row.label_error.map(|e| number::percent_range(e.low, e.high));
         Self {
             class,
@@ -82,6 +92,38 @@ impl SourceView {
             departure: Cell::of(row.first_departure_step.map(|s| s as f64), |s| {
                 number::fixed(s, 0)
             }),
+            noise_rate: noise(|noise| noise.noise_rate.estimate),
+            noise_rate_interval: noise_rate
+                .map(|rate| number::percent_range(rate.low, rate.high))
+                .unwrap_or_default(),
+            disagreement: noise(|noise| noise.disagreement),
+            doubt: noise(|noise| noise.doubt),
+            class_mix: noise(|noise| noise.class_mix),
+            reason: reason(row),
+        }
+    }
+}
+
+/// A row whose label may be wrong, as it is shown.
+#[derive(Serialize)]
+pub(crate) struct RowView {
+    row: String,
+    source: String,
+    label: String,
+    wrong: String,
+    suggestion: String,
+    probability: String,
+}
+
+impl RowView {
+    pub(crate) fn new(row: &DoubtfulRow) -> Self {
+        Self {
+            row: row.row.to_string(),
+            source: name::short(&row.source),
+            label: name::short(&row.label),
+            wrong: row.wrong.map_or_else(|| number::NONE.to_owned(), number::probability),
+            suggestion: name::short(&row.suggestion),
+            probability: number::probability(row.suggestion_probability),
         }
     }
 }

@@ -57,6 +57,34 @@ pub enum Warning {
         /// These sources.
         sources: Names,
     },
+    /// Two sources: where they differ, nothing tells which of them is right.
+    TwoSources {
+        /// Their names.
+        sources: Vec<String>,
+    },
+    /// Sources that give all their rows the same label.
+    OneLabel {
+        /// The first of them.
+        sources: Vec<String>,
+        /// How many there are.
+        count: u64,
+    },
+    /// All rows of a class come from one source.
+    ClassOfOneSource {
+        /// The first of such classes, each with its source.
+        classes: Vec<(String, String)>,
+        /// How many there are.
+        count: u64,
+    },
+    /// Most of what there is to compare with is unreliable itself.
+    MostUnreliable {
+        /// Unreliable sources.
+        sources: u64,
+        /// Of so many that were judged.
+        of: u64,
+        /// Share of the training rows that come from them, 0 to 1.
+        rows: f64,
+    },
     /// Anything else.
     Other {
         /// Whole sentences.
@@ -97,9 +125,63 @@ impl fmt::Display for Warning {
                 number::percent(*share),
                 name::quoted(class),
             ),
+            Warning::TwoSources { sources } => write!(
+                f,
+                "There are two sources only ({}). Where they contradict each other, nothing tells which of them is right: \
+                 a verdict on one may be due to the other.",
+                name::list(sources, 2),
+            ),
+            Warning::OneLabel { sources, count } => {
+                let one = *count == 1;
+                write!(
+                    f,
+                    "{} {} all rows the same label. Whether {} wrong, or {} rows of one class only, labels alone cannot \
+                     tell: no method can, where nobody else answers the same rows.",
+                    listed(sources, *count),
+                    if one { "gives" } else { "give each" },
+                    if one { "it is" } else { "they are" },
+                    if one { "sees" } else { "see" },
+                )
+            }
+            Warning::ClassOfOneSource { classes, count } => {
+                let all: Vec<String> = classes
+                    .iter()
+                    .map(|(class, source)| {
+                        format!("{} from {}", name::quoted(class), name::quoted(source))
+                    })
+                    .chain((*count > classes.len() as u64).then(|| {
+                        format!("so do {} others", number::count(count - classes.len() as u64))
+                    }))
+                    .collect();
+                write!(
+                    f,
+                    "All rows of a class come from one source: {}. Nobody else can confirm or contradict {} labels.",
+                    name::join(&all),
+                    if *count == 1 { "these" } else { "such" },
+                )
+            }
+            Warning::MostUnreliable { sources, of, rows } => write!(
+                f,
+                "{} of {} sources, with {} of the rows, are unreliable. Sources are judged by what most labels say; where \
+                 most are wrong in the same way, the right ones look wrong. Check some rows by hand, and name sources \
+                 that you know to be right with --trust.",
+                number::count(*sources),
+                number::count(*of),
+                number::percent(*rows),
+            ),
             Warning::Other { text } => f.write_str(&name::reveal(text)),
         }
     }
+}
+
+/// `“a”, “b” and 3 others`, where only the first names are known.
+fn listed(names: &[String], count: u64) -> String {
+    let more = count.saturating_sub(names.len() as u64);
+    let mut parts: Vec<String> = names.iter().map(|name| name::quoted(name)).collect();
+    if more > 0 {
+        parts.push(format!("{} others", number::words(more as usize)));
+    }
+    name::join(&parts)
 }
 
 #[cfg(test)]
@@ -140,5 +222,25 @@ mod tests {
             sources: ["a".to_owned()].into_iter().collect(),
         };
         assert!(warning.to_string().contains("(“a”) hold 81\u{202F}% of the rows labelled “cat”"));
+    }
+
+    #[test]
+    fn what_no_method_can_know_is_said() {
+        let said = |warning: Warning| warning.to_string();
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let one = said(Warning::OneLabel { sources: names(&["a"]), count: 1 });
+        assert!(one.starts_with("“a” gives all rows the same label. Whether it is wrong"), "{one}");
+        let many = said(Warning::OneLabel { sources: names(&["a", "b"]), count: 5 });
+        assert!(many.starts_with("“a”, “b” and three others give each all rows"), "{many}");
+        let class = |count| Warning::ClassOfOneSource {
+            classes: vec![("cat".to_owned(), "<b>".to_owned())],
+            count,
+        };
+        assert!(said(class(1)).contains("one source: “cat” from “<b>”. Nobody else"));
+        assert!(said(class(7)).contains("“cat” from “<b>” and so do 6 others. Nobody"));
+        let most = said(Warning::MostUnreliable { sources: 3, of: 4, rows: 0.75 });
+        assert!(most.starts_with("3 of 4 sources, with 75\u{202F}% of the rows"), "{most}");
+        let two = said(Warning::TwoSources { sources: names(&["a", "b"]) });
+        assert!(two.contains("(“a” and “b”)"), "{two}");
     }
 }

@@ -8,6 +8,7 @@
 //! model.json           network, preprocessing, classes
 //! metrics.csv          epoch, split, metric, value
 //! sources.csv          one row per source, with its verdict
+//! rows.csv             the rows whose labels were judged, those first that are most likely wrong
 //! trajectory.parquet   loss, unreliability and weight per step and source
 //! report.json          what the report shows, so that it can be written again without the data
 //! report.html          the report
@@ -23,31 +24,36 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lapwing_judge::SourceRow;
-use lapwing_report::Report;
+use lapwing_report::{DoubtfulRow, Report};
 use lapwing_store::{AtomicFile, DirectoryLock, StoreError, Successor, is_ours, replace, sweep};
 use lapwing_train::CheckpointDir;
 use serde::Serialize;
 
+use crate::fit::close_names;
+use crate::folds::{MOST_FOLDS, fold_checkpoints};
 use crate::manifest::{Input, Manifest, RUN, kernels};
 use crate::results::MetricLine;
 use crate::{
-    Checkpoints, Fit, Job, Results, RunError, Settings, model_file, sources_file, trajectory_file,
+    Checkpoints, Fit, Job, Results, RunError, Settings, model_file, rows_file, sources_file,
+    trajectory_file,
 };
 
 const CONFIG: &str = "config.toml";
 const CHECKPOINT: &str = "checkpoint";
 const METRICS: &str = "metrics.csv";
 const SOURCES: &str = "sources.csv";
+const ROWS: &str = "rows.csv";
 const TRAJECTORY: &str = "trajectory.parquet";
 const REPORT_DATA: &str = "report.json";
 const REPORT: &str = "report.html";
 /// What a run leaves; nothing else in a directory is ever touched. The manifest comes last: as long as it is the old
 /// one, the new results are not taken for what they are not.
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     model_file::DESCRIPTION,
     model_file::WEIGHTS,
     METRICS,
     SOURCES,
+    ROWS,
     TRAJECTORY,
     REPORT_DATA,
     REPORT,
@@ -105,7 +111,8 @@ impl RunDirectory {
             Content::Run => {}
         }
         let whole = |path: &Path| std::fs::canonicalize(path).ok();
-        let own = || FILES.map(|name| path.join(name)).into_iter().chain(checkpoints(path).files());
+        let saved = || all_checkpoints(path).flat_map(|place| place.files());
+        let own = || FILES.map(|name| path.join(name)).into_iter().chain(saved());
         for input in inputs {
             let found = whole(input);
             if found.is_some() && own().any(|own| whole(&own) == found) {
@@ -287,6 +294,8 @@ impl RunDirectory {
         write(TRAJECTORY, trajectory.map_err(|error| damaged(TRAJECTORY, error.to_string()))?)?;
         let sources = sources_file::encode(results.sources());
         write(SOURCES, sources.map_err(|error| damaged(SOURCES, error.to_string()))?)?;
+        let rows = rows_file::encode(job.dataset(), fit.labels.as_ref().ok());
+        write(ROWS, rows.map_err(|error| damaged(ROWS, error.to_string()))?)?;
         digests.push((REPORT_DATA, write_json(&self.work.join(REPORT_DATA), &results.report)?));
         let page = lapwing_report::render(&results.report)?;
         replace(&self.work.join(REPORT), &[page.as_bytes()])?;
@@ -303,8 +312,11 @@ impl RunDirectory {
 
     /// Removes what a finished run has no use for, and what killed ones left.
     pub fn tidy(&self) {
-        // What cannot be removed does no harm.
-        let _ = checkpoints(&self.path).clear();
+        for place in all_checkpoints(&self.path).filter(|place| place.path().is_dir()) {
+            sweep(place.path(), Duration::ZERO);
+            // What cannot be removed does no harm.
+            let _ = place.clear();
+        }
         sweep(&self.path, Duration::ZERO);
     }
 
@@ -315,6 +327,28 @@ impl RunDirectory {
         let mut sources = self.report()?.sources;
         sources.sort_by(SourceRow::worst_first);
         Ok(sources)
+    }
+
+    /// The rows of a finished run whose labels are most likely wrong, worst first: at most so many, of one source or all.
+    pub fn rows(&self, most: usize, source: Option<&str>) -> Result<Vec<DoubtfulRow>, RunError> {
+        let report = self.report()?;
+        if report.summary.folds == 0 {
+            return Err(RunError::LabelsNotJudged { path: self.path.clone() });
+        }
+        if let Some(name) = source
+            && report.sources.iter().all(|row| row.source != name)
+        {
+            let names: Vec<String> = report.sources.into_iter().map(|row| row.source).collect();
+            let close = close_names(&names, name);
+            return Err(RunError::NoSource { name: name.to_owned(), close });
+        }
+        rows_file::decode(&self.result(ROWS)?, most, |row| {
+            source.is_none_or(|name| row.source == name)
+        })
+        .map_err(|error| RunError::Damaged {
+            path: self.path.join(ROWS),
+            reason: error.to_string(),
+        })
     }
 
     /// Writes the report again, and says where.
@@ -395,6 +429,13 @@ fn lock(path: &Path) -> Result<DirectoryLock, RunError> {
 
 fn checkpoints(directory: &Path) -> CheckpointDir {
     CheckpointDir::new(directory.join(CHECKPOINT))
+}
+
+/// Those of the networks that judge labels, and of the one that is kept, in whose directory they are.
+fn all_checkpoints(directory: &Path) -> impl Iterator<Item = CheckpointDir> {
+    let run = checkpoints(directory);
+    let folds: Vec<_> = (0..MOST_FOLDS).map(|fold| fold_checkpoints(&run, fold)).collect();
+    folds.into_iter().chain([run])
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> RunError {

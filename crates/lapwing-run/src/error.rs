@@ -63,6 +63,26 @@ pub enum RunError {
     /// A momentum for an optimiser that has none.
     #[error("momentum is a parameter of sgd, and the optimiser is adam")]
     Momentum,
+    /// A number of folds that cannot be.
+    #[error("folds is {0}, but must be 0, or from 2 to {most}", most = crate::MOST_FOLDS)]
+    Folds(usize),
+    /// Folds where there are no labels.
+    #[error("folds judge labels, and the targets are values")]
+    FoldsOfValues,
+    /// Rows of a run whose labels were not judged.
+    #[error("{}: its labels were not judged by networks that have not seen them", path.display())]
+    LabelsNotJudged {
+        /// The run.
+        path: PathBuf,
+    },
+    /// A source that the run does not have.
+    #[error("the run has no source {:?}{}", reveal(name), suggestion(close))]
+    NoSource {
+        /// The name.
+        name: String,
+        /// Names like it.
+        close: Vec<String>,
+    },
     /// Both a table and a share to test on.
     #[error("both a test file and a test fraction: expected one of them")]
     TwoTests,

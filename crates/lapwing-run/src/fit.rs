@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
-use lapwing_sample::Data;
+use lapwing_sample::{Data, Samples};
 use lapwing_train::{
     CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, MethodKind, Model,
     Observer, OptimiserConfig, Plan, Resumed, Step, TrainConfig, Trainer, Wishes, plan,
@@ -14,7 +14,10 @@ use lapwing_train::{
 
 use crate::recorder::{MOST_POINTS, Recorder};
 use crate::settings::LossName;
-use crate::{Choice, Metrics, Prepared, RunError, Settings, model_file};
+use crate::{
+    Choice, FoldRun, Folds, JudgedLabels, LabelledRows, Metrics, Prepared, RunError, Settings,
+    Unjudged, model_file,
+};
 
 /// Fewest rows that can be called a training set.
 const FEWEST_ROWS: usize = 4;
@@ -50,6 +53,8 @@ pub struct Progress<'a> {
     pub epoch: usize,
     /// Epochs planned.
     pub epochs: usize,
+    /// Which of the networks that judge labels is trained, from 0; `None` while it is the one that is kept.
+    pub fold: Option<usize>,
     /// Mean training loss of the steps of late, every row counting the same.
     pub loss: f64,
     /// The last epoch that is complete.
@@ -103,6 +108,8 @@ pub struct Fit {
     pub sources: Vec<SourceRow>,
     /// Loss, unreliability and weight step by step, thinned.
     pub trajectory: Vec<TrajectoryPoint>,
+    /// What networks that have not seen the labels say of them, once [`Job::judge`] has asked them.
+    pub labels: Result<JudgedLabels, Unjudged>,
 }
 
 impl<'a> Job<'a> {
@@ -133,14 +140,7 @@ impl<'a> Job<'a> {
         let mut plan = plan(&shape, rule.history_length, &settings.wishes()?)?;
         let settings = filled(settings, dataset, &plan)?;
         let bound = input.bind(&dataset.table)?;
-        let data = Data {
-            samples: &*bound,
-            targets: &dataset.target,
-            sources: &dataset.sources.codes,
-            train: &split.train,
-            valid: &split.validation,
-            relabel: None,
-        };
+        let data = data(dataset, split, &*bound);
         let config = plan.config(settings.seed());
         let rule =
             lapwing_core::LapConfig { depression_strength: plan.depression_strength, ..rule };
@@ -160,14 +160,7 @@ impl<'a> Job<'a> {
         watch: &mut dyn Watch,
     ) -> Result<Option<Fit>, RunError> {
         let bound = self.input.bind(&self.dataset.table)?;
-        let data = Data {
-            samples: &*bound,
-            targets: &self.dataset.target,
-            sources: &self.dataset.sources.codes,
-            train: &self.split.train,
-            valid: &self.split.validation,
-            relabel: None,
-        };
+        let data = data(self.dataset, self.split, &*bound);
         let mut trainer = Trainer::new(self.config.clone(), &self.method, data, self.device)?;
         let mut witness = Witness {
             recorder: Recorder::new(MOST_POINTS),
@@ -189,6 +182,12 @@ impl<'a> Job<'a> {
         if trainer.run(&mut witness, place)? == Finish::Interrupted {
             return Ok(None);
         }
+        if let Some(saved) = checkpoints
+            && self.folds().is_ok()
+        {
+            // Whoever stops while labels are judged shall find the network as it is.
+            trainer.save(&saved.directory, &witness)?;
+        }
         let trajectory = witness.recorder.into_points();
         Ok(Some(Fit {
             model: trainer.model()?,
@@ -196,7 +195,50 @@ impl<'a> Job<'a> {
             steps: trainer.history().last().map_or(0, |epoch| epoch.step),
             sources: self.facts(&trainer),
             trajectory,
+            labels: Err(Unjudged::NotAsked),
         }))
+    }
+
+    /// Who is to judge which labels.
+    ///
+    /// # Errors
+    /// Where they are not to be judged.
+    pub fn folds(&self) -> Result<Folds, Unjudged> {
+        let networks = self.settings.folds.unwrap_or(0);
+        let (guards, seed) = (self.method.guards(), self.settings.seed());
+        let labelled = LabelledRows {
+            targets: &self.dataset.target,
+            sources: &self.dataset.sources.codes,
+            train: &self.split.train,
+            valid: &self.split.validation,
+        };
+        Folds::new(networks, self.plan.steps, &labelled, guards, seed)
+    }
+
+    /// Has labels judged by networks that have not seen them, where that is asked for and possible; `None` where it was
+    /// interrupted.
+    pub fn judge(
+        &self,
+        fit: Fit,
+        checkpoints: Option<&Checkpoints>,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Fit>, RunError> {
+        let folds = match self.folds() {
+            Ok(folds) => folds,
+            Err(why) => return Ok(Some(Fit { labels: Err(why), ..fit })),
+        };
+        let bound = self.input.bind(&self.dataset.table)?;
+        let data = data(self.dataset, self.split, &*bound);
+        let run = FoldRun {
+            data,
+            sources: self.dataset.sources.names.len(),
+            config: &self.config,
+            method: &self.method,
+            validation: self.settings.validation_fraction.unwrap_or(0.0),
+            device: self.device,
+        };
+        let judged = folds.run(&run, checkpoints, watch)?;
+        Ok(judged.map(|labels| Fit { labels, ..fit }))
     }
 
     fn facts(&self, trainer: &Trainer<'_>) -> Vec<SourceRow> {
@@ -289,6 +331,7 @@ impl Observer for Witness<'_> {
             steps: step.steps,
             epoch: step.epoch,
             epochs: self.epochs,
+            fold: None,
             loss: self.loss.unwrap_or(f64::NAN),
             last_epoch: self.last_epoch.as_ref(),
             lowered: self.lowered.iter().filter(|lowered| **lowered).count(),
@@ -342,10 +385,23 @@ fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Setting
         floor: Some(settings.floor.unwrap_or(0.0)),
         trust: Some(settings.trust.clone().unwrap_or_default()),
         block: Some(settings.block.clone().unwrap_or_default()),
+        folds: settings.used_folds(dataset.schema.task)?,
         seed: Some(settings.seed()),
         device: Some(settings.device.clone().unwrap_or_else(|| "cpu".to_owned())),
         ..settings.clone()
     })
+}
+
+/// The rows to train and to validate on.
+fn data<'a>(dataset: &'a Dataset, split: &'a Split, samples: &'a dyn Samples) -> Data<'a> {
+    Data {
+        samples,
+        targets: &dataset.target,
+        sources: &dataset.sources.codes,
+        train: &split.train,
+        valid: &split.validation,
+        relabel: None,
+    }
 }
 
 fn sources_in(dataset: &Dataset, rows: &[u32]) -> BTreeSet<u32> {
@@ -384,7 +440,7 @@ fn guards(dataset: &Dataset, split: &Split, settings: &Settings) -> Result<Guard
     Ok(guards)
 }
 
-fn close_names(names: &[String], asked: &str) -> Vec<String> {
+pub(crate) fn close_names(names: &[String], asked: &str) -> Vec<String> {
     let alike = |name: &str| strsim::jaro_winkler(&name.to_lowercase(), &asked.to_lowercase());
     let mut close: Vec<(f64, &String)> = names.iter().map(|name| (alike(name), name)).collect();
     close.retain(|(alike, _)| *alike >= 0.7);

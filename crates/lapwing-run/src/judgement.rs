@@ -41,6 +41,11 @@ pub(crate) fn judge(
     for source in &mut sources {
         source.judge(job.settings.rule().history_length);
     }
+    if let Ok(labels) = &fit.labels {
+        for (source, judged) in sources.iter_mut().zip(&labels.noise.sources) {
+            source.judge_by(judged);
+        }
+    }
     let (train, valid) = (Lists::new(dataset, train), Lists::new(dataset, valid));
     let verdicts: Vec<_> = sources.iter().map(|source| source.verdict).collect();
     let errors = label_errors(&verdicts, &train.answered(), &valid.answered());

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Settings ─ Prepared::read ─▶ dataset, split, test ─ Job::new ─▶ plan ─ Job::run ─▶ Fit ─ Results::new ─▶ RunDirectory
+//!                                                                         Job::judge ─▶ (labels judged by other networks)
 //! ```
 //!
 //! Three hospitals, one of which says the contrary:
@@ -25,6 +26,7 @@
 //! let prepared = Prepared::read(&settings)?;
 //! let job = Job::new(&prepared.dataset, &prepared.split, &settings)?;
 //! let Some(fit) = job.run(None, &mut ())? else { return Ok(()) }; // `()` looks on and never interrupts
+//! let Some(fit) = job.judge(fit, None, &mut ())? else { return Ok(()) };
 //! let results = Results::new(&prepared, &job, &fit, None)?;
 //! for source in results.sources() {
 //!     let expected = if source.source == "attic" { Verdict::Unreliable } else { Verdict::Reliable };
@@ -42,7 +44,9 @@ mod demo;
 mod directory;
 mod error;
 mod fit;
+mod folds;
 mod judgement;
+mod limits;
 mod manifest;
 mod metrics;
 mod model_file;
@@ -52,6 +56,7 @@ mod recorder;
 mod replay;
 mod report;
 mod results;
+mod rows_file;
 mod settings;
 mod sources_file;
 mod trajectory_file;
@@ -62,6 +67,9 @@ pub use demo::{DEMO_LEVELS, Demonstration, Moon, two_moons};
 pub use directory::RunDirectory;
 pub use error::RunError;
 pub use fit::{Checkpoints, Fit, Job, Progress, Watch};
+pub use folds::{
+    FOLDS, FoldRun, Folds, JudgedLabels, LabelledRows, MOST_FOLDS, MOST_ROWS, MOST_STEPS, Unjudged,
+};
 pub use metrics::Metrics;
 pub use model_file::{Evaluation, Predicted, Predictor};
 pub use paired::{Difference, Spread};

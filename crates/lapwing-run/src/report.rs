@@ -5,25 +5,29 @@ use std::collections::BTreeMap;
 use lapwing_data::Warning as DataWarning;
 use lapwing_judge::{Phase, Ruling, TrajectoryPoint, mean_loss, phases};
 use lapwing_report::{
-    Column, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task, Trajectory,
-    Warning,
+    Column, DoubtfulRow, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task,
+    Trajectory, Warning,
 };
 
 use lapwing_sample::Targets;
 
 use crate::judgement::Judgement;
 use crate::results::{MetricLine, best_epoch};
-use crate::{Fit, Job};
+use crate::{Fit, Job, Unjudged, rows_file};
 
 /// Points of a line in a picture: more than there are pixels for is waste.
 const MOST_POINTS: usize = 240;
 /// Lines in a picture; flagged sources come first.
 const MOST_LINES: usize = 200;
+/// Rows whose labels may be wrong.
+const MOST_ROWS: usize = 100;
+
 /// What is known when a run is over.
 pub(crate) struct Run<'a> {
     pub(crate) job: &'a Job<'a>,
     pub(crate) fit: &'a Fit,
     pub(crate) judgement: Judgement,
+    pub(crate) limits: &'a [Warning],
     pub(crate) metrics: &'a [MetricLine],
     /// The metric on the test rows, and that of standard training.
     pub(crate) outcome: Option<((&'static str, f64), Option<f64>)>,
@@ -44,6 +48,7 @@ pub(crate) fn report(run: Run<'_>) -> Report {
         warnings: run.warnings(),
         trajectories: trajectories(&courses, &shown),
         phases: Phase::count(&phases),
+        rows: run.doubtful_rows(),
         epochs: run.metrics.iter().map(epoch_metric).collect(),
         configuration: run.configuration(),
         dropped: run.dropped(),
@@ -90,6 +95,8 @@ impl Run<'_> {
                 true => job.plan.depression_strength,
                 false => 0.0,
             },
+            folds: self.fit.labels.as_ref().map_or(0, |labels| labels.networks as u64),
+            judged_rows: self.fit.labels.as_ref().map_or(0, |labels| labels.rows.len() as u64),
             outcome: self.outcome.map(|((metric, value), standard)| Outcome {
                 metric: metric.to_owned(),
                 split: "test".to_owned(),
@@ -110,10 +117,14 @@ impl Run<'_> {
                 other => Warning::Other { text: format!("{}.", capitalised(&other.to_string())) },
             });
         }
-        warnings.extend(self.windows_never_filled());
+        let (method, labels) = (self.job.settings.method(), &self.fit.labels);
+        if method.runs_rule() || labels.is_err() {
+            warnings.extend(self.windows_never_filled());
+        }
+        warnings.extend(self.limits.iter().cloned());
         warnings.extend(self.classes_weighted_down());
-        match self.job.settings.method() {
-            method if method.runs_rule() => {}
+        match method {
+            method if method.runs_rule() || labels.is_ok() => {}
             method if method.name() == "standard" => warnings.push(Warning::Other {
                 text: "Training was standard: every row kept its full weight. The verdicts say what the losses of \
                        the sources look like without any of them being weighted down."
@@ -127,7 +138,23 @@ impl Run<'_> {
                 ),
             }),
         }
+        if let Err(why @ (Unjudged::FewRows(_) | Unjudged::Diverged)) = labels {
+            warnings.push(Warning::Other {
+                text: format!(
+                    "Labels were not judged by networks that have not seen them: {why}. The verdicts rest on losses, \
+                     which cannot tell difficult rows from wrong labels."
+                ),
+            });
+        }
         warnings
+    }
+
+    /// Labels that are more likely wrong than right.
+    fn doubtful_rows(&self) -> Vec<DoubtfulRow> {
+        let Ok(labels) = &self.fit.labels else { return Vec::new() };
+        let worst = rows_file::worst_first(labels).into_iter().take(MOST_ROWS);
+        let rows = worst.map(|place| rows_file::row(self.job.dataset(), labels, place));
+        rows.take_while(|row| row.wrong.is_some_and(|wrong| wrong >= 0.5)).collect()
     }
 
     fn windows_never_filled(&self) -> Option<Warning> {

@@ -1,10 +1,10 @@
 //! What a finished run amounts to: metrics, a verdict per source, and the report.
 
 use lapwing_judge::SourceRow;
-use lapwing_report::Report;
+use lapwing_report::{Report, Warning};
 use lapwing_train::{Epoch, Predictions};
 
-use crate::{Fit, Job, Metrics, Prepared, RunError, judgement, report};
+use crate::{Fit, Job, Metrics, Prepared, RunError, judgement, limits, report};
 
 /// The results of a run.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Results {
     pub validation: Option<Metrics>,
     /// Lines of `metrics.csv`.
     pub metrics: Vec<MetricLine>,
+    /// Where no method can know; these are among the warnings of the report.
+    pub limits: Vec<Warning>,
     /// The report.
     pub report: Report,
 }
@@ -56,14 +58,16 @@ impl Results {
         let test = job.test(&fit.model, prepared)?;
         let metrics = lines(&fit.history, validation.as_ref(), test.as_ref());
         let judgement = judgement::judge(job, fit, &*bound, &train, &valid)?;
+        let limits = limits::limits(job, &judgement.sources);
         let report = report::report(report::Run {
             job,
+            limits: &limits,
             fit,
             judgement,
             metrics: &metrics,
             outcome: test.as_ref().map(|metrics| (metrics.primary(), standard)),
         });
-        Ok(Self { test, validation, metrics, report })
+        Ok(Self { test, validation, metrics, limits, report })
     }
 
     /// One row per source, in the order of the table.

@@ -18,8 +18,8 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::RunError;
 use crate::choice::Choice;
+use crate::{FOLDS, MOST_FOLDS, RunError};
 
 const MOMENTUM: f64 = 0.9;
 /// Largest configuration read: a run's own is a few kilobytes.
@@ -205,6 +205,8 @@ settings! {
     trust: Vec<String>,
     /// Sources that weigh nothing.
     block: Vec<String>,
+    /// Networks that judge labels which they have not seen; 0 for none.
+    folds: usize,
     /// Decides split, first parameters and order.
     seed: u64,
     /// Where tensors live.
@@ -406,6 +408,16 @@ impl Settings {
     pub(crate) fn used_momentum(&self) -> Option<f64> {
         let sgd = self.optimiser.unwrap_or_default() == OptimiserName::Sgd;
         sgd.then(|| self.momentum.unwrap_or(MOMENTUM)).or(self.momentum)
+    }
+
+    /// How many networks judge labels, where there are labels.
+    pub(crate) fn used_folds(&self, task: Task) -> Result<Option<usize>, RunError> {
+        match (self.folds, task) {
+            (Some(folds), _) if folds == 1 || folds > MOST_FOLDS => Err(RunError::Folds(folds)),
+            (None | Some(0), Task::Regression) => Ok(self.folds),
+            (Some(_), Task::Regression) => Err(RunError::FoldsOfValues),
+            (folds, Task::Classification) => Ok(Some(folds.unwrap_or(FOLDS))),
+        }
     }
 
     /// What is wanted otherwise than planned.

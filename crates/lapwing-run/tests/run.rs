@@ -56,6 +56,7 @@ fn settings(path: PathBuf) -> Settings {
 fn fitted<'a>(prepared: &'a Prepared, settings: &Settings) -> (Job<'a>, Fit) {
     let job = Job::new(&prepared.dataset, &prepared.split, settings).unwrap();
     let fit = job.run(None, &mut ()).unwrap().unwrap();
+    let fit = job.judge(fit, None, &mut ()).unwrap().unwrap();
     (job, fit)
 }
 
@@ -278,7 +279,7 @@ fn a_directory_gives_back_what_was_written() {
     let verdicts: BTreeMap<&str, &str> = table
         .lines()
         .skip(1)
-        .map(|line| (line.split(',').next().unwrap(), line.rsplit(',').next().unwrap()))
+        .map(|line| (line.split(',').next().unwrap(), line.split(',').nth(10).unwrap()))
         .collect();
     assert_eq!(verdicts["attic"], "unreliable");
     let metrics = std::fs::read_to_string(run.path().join("metrics.csv")).unwrap();
@@ -384,6 +385,28 @@ fn a_table_to_test_on_is_tested_on_whole() {
     let tested = job.test(&fit.model, &prepared).unwrap().unwrap();
     assert_eq!(tested.rows(), 70);
     assert_eq!(Results::new(&prepared, &job, &fit, None).unwrap().test, Some(tested));
+}
+
+#[test]
+fn every_row_for_training_and_validation_is_judged_and_the_seed_decides() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wards.csv");
+    std::fs::write(&path, wards(400)).unwrap();
+    let settings = Settings { epochs: Some(4), folds: Some(2), ..settings(path) };
+    let prepared = Prepared::read(&settings).unwrap();
+    let (job, fit) = fitted(&prepared, &settings);
+    let labels = fit.labels.as_ref().unwrap();
+    let mut expected = [&prepared.split.train[..], &prepared.split.validation].concat();
+    expected.sort_unstable();
+    assert_eq!((labels.networks, &labels.rows), (2, &expected));
+    assert!(labels.noise.rows.iter().all(|row| row.wrong.is_some()));
+    let folds = job.folds().unwrap();
+    assert_eq!((folds.judged(), folds.rows(), folds.networks()), (320, 320, 2));
+    assert_eq!(folds.steps(), 2 * folds.steps_each());
+    let (_, again) = fitted(&prepared, &settings);
+    assert_eq!(again.labels.unwrap().noise, labels.noise);
+    let (_, other) = fitted(&prepared, &Settings { seed: Some(1), ..settings.clone() });
+    assert_ne!(other.labels.unwrap().noise, labels.noise);
 }
 
 #[test]

@@ -82,6 +82,15 @@ impl Trainer<'_> {
         Ok(())
     }
 
+    /// Saves the run as it is between two steps, the last one included.
+    pub fn save(
+        &self,
+        directory: &CheckpointDir,
+        observer: &dyn Observer,
+    ) -> Result<(), TrainError> {
+        Ok(directory.save(&self.checkpoint(observer)?)?)
+    }
+
     /// The run as it is between two steps.
     pub(crate) fn checkpoint(&self, observer: &dyn Observer) -> Result<Checkpoint, TrainError> {
         let arrays = self.best.clone().unwrap_or_default();

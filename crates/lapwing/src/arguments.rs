@@ -18,6 +18,7 @@ Examples:
   lapwing demo                           see it work, in seconds, without data
   lapwing train data.csv --target label --source hospital
   lapwing sources runs/data-…            the verdicts, worst first
+  lapwing rows runs/data-…               the labels to check first
   lapwing replay losses.csv              what the rule makes of a log of losses
   lapwing replay losses.csv --summary    only where each source ends
   lapwing completions bash               shell completions
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Predict(crate::predict::Arguments),
     Evaluate(crate::evaluate::Arguments),
     Sources(crate::sources::Arguments),
+    Rows(crate::rows::Arguments),
     Report(crate::report::Arguments),
     Replay(crate::replay::Arguments),
     Compare(Box<crate::compare::Arguments>),

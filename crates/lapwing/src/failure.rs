@@ -113,6 +113,10 @@ fn run_advice(error: &RunError, stage: Stage) -> Option<String> {
         RunError::Exists(_) => Some(
             "hint: --force replaces it once the new run is finished, --resume goes on with it, --out names another directory",
         ),
+        RunError::LabelsNotJudged { .. } => Some(
+            "hint: rows are judged in classification, by training without --no-folds on 30 rows or more",
+        ),
+        RunError::Folds(_) => Some("hint: --no-folds leaves them out"),
         RunError::Missing(_) => Some(
             "hint: DATA, --target and --source are needed: lapwing train data.csv --target label --source hospital",
         ),

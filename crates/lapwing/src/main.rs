@@ -20,6 +20,7 @@ mod predict;
 mod progress;
 mod replay;
 mod report;
+mod rows;
 mod say;
 mod sources;
 mod table;
@@ -54,6 +55,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Sources(arguments) => sources::run(&arguments),
+        Command::Rows(arguments) => rows::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Replay(arguments) => replay::run(arguments),
         Command::Compare(arguments) => compare::run(&arguments),

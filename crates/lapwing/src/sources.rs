@@ -33,8 +33,28 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FailOn {
+    /// Labels are wrong
     Unreliable,
+    /// Labels may be wrong
     Suspect,
+    /// Too little is known
+    Insufficient,
+    /// Rows are difficult
+    Hard,
+    /// Rows are of other classes than the others'
+    Different,
+}
+
+impl FailOn {
+    fn verdict(self) -> Verdict {
+        match self {
+            Self::Unreliable => Verdict::Unreliable,
+            Self::Suspect => Verdict::Suspect,
+            Self::Insufficient => Verdict::Insufficient,
+            Self::Hard => Verdict::Hard,
+            Self::Different => Verdict::Different,
+        }
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
@@ -47,27 +67,34 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             writeln!(out, "{}", verdicts::object(source)?)?;
         }
     } else {
-        write!(out, "{}", verdicts::table(&sources))?;
+        write!(out, "{}{}", verdicts::table(&sources), verdicts::reasons(&sources))?;
         writeln!(out, "{}", verdicts::tally(&sources))?;
     }
-    let worst = match arguments.fail_on {
-        None => return Ok(()),
-        Some(FailOn::Unreliable) => Verdict::Unreliable,
-        Some(FailOn::Suspect) => Verdict::Suspect,
-    };
+    let Some(worst) = arguments.fail_on.map(FailOn::verdict) else { return Ok(()) };
     let found: Vec<&&SourceRow> = sources.iter().filter(|r| r.verdict <= worst).collect();
+    let words: Vec<&str> =
+        Verdict::ALL.into_iter().filter(|verdict| *verdict <= worst).map(Verdict::word).collect();
     match found.first() {
         None => Ok(()),
         Some(first) => Err(Finding(format!(
             "{} of {} sources are {}, the worst is {}",
             found.len(),
             sources.len(),
-            match worst {
-                Verdict::Suspect => "suspect or unreliable",
-                _ => "unreliable",
-            },
+            either(&words),
             printable(&first.source)
         ))
         .into()),
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`, the last first.
+fn either(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first, others @ ..] => {
+            let others: Vec<&str> = others.iter().rev().copied().collect();
+            format!("{} or {first}", others.join(", "))
+        }
     }
 }

@@ -20,7 +20,7 @@ use crate::method_flags::{MethodFlags, method_parser};
 use crate::names;
 use crate::output::count;
 use crate::say::{counted, say, word};
-use crate::training::{TrainingProgress, describe, warn, warn_of_unseen};
+use crate::training::{TrainingProgress, describe, describe_folds, warn, warn_of_unseen};
 use crate::{verdicts, words};
 
 /// Most threads on machines that have fewer cores.
@@ -197,6 +197,14 @@ struct RuleFlags {
     /// Sources that count for nothing; likewise
     #[arg(long, value_name = "A,B")]
     block: Option<Vec<String>>,
+
+    /// Networks that judge labels, each those that it has not seen [default: 3 for classes]
+    #[arg(long, value_name = "N")]
+    folds: Option<usize>,
+
+    /// No such networks: verdicts rest on the losses alone, and no row is judged
+    #[arg(long, conflicts_with = "folds")]
+    no_folds: bool,
 }
 
 #[derive(Debug, Args)]
@@ -305,6 +313,7 @@ impl Arguments {
             floor: rule.floor,
             trust: rule.trust.clone(),
             block: rule.block.clone(),
+            folds: if rule.no_folds { Some(0) } else { rule.folds },
             seed: training.seed,
             device: training.device.clone(),
         }
@@ -369,6 +378,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     if !quiet {
         describe(&prepared, &job);
+        describe_folds(&job);
     }
     warn(&prepared.dataset);
     if let Some(test) = &prepared.test {
@@ -394,10 +404,19 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         fitted?;
         return Ok(());
     }
-    let Some(fit) = fitted? else { return Err(stopped(&directory, &progress, &interrupt).into()) };
+    let steps = counted(progress.step(), "step");
+    let stopped = |when: &str| stopped(&directory, when, &interrupt);
+    let Some(fit) = fitted? else { return Err(stopped(&format!("after {steps}")).into()) };
+    let mut progress = TrainingProgress::judging(&job, quiet).until(&interrupt);
+    let judged = job.judge(fit, Some(&checkpoints), &mut progress);
+    progress.finish();
+    let Some(fit) = judged? else { return Err(stopped("while labels were judged").into()) };
     let results = Results::new(&prepared, &job, &fit, None)?;
     directory.write(&job, &fit, &results)?;
 
+    for warning in &results.limits {
+        say!("warning: {}", uncapitalised(&warning.to_string()));
+    }
     print(&results, &prepared.dataset.schema, &directory, json)?;
     if !quiet {
         say!(
@@ -408,6 +427,12 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// As the other warnings begin.
+fn uncapitalised(sentence: &str) -> String {
+    let mut chars = sentence.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
 }
 
 /// There is nothing left to do, unless something else is asked for than was done.
@@ -428,11 +453,7 @@ fn finished(run: &RunDirectory, mut asked: Settings, done: Settings) -> anyhow::
 }
 
 /// What to do after a signal.
-fn stopped(
-    directory: &RunDirectory,
-    progress: &TrainingProgress<'_>,
-    interrupt: &Interrupt,
-) -> Interrupted {
+fn stopped(directory: &RunDirectory, when: &str, interrupt: &Interrupt) -> Interrupted {
     let before = match directory.replaces() {
         true => " (until it is finished, the run that was there stays)",
         false => "",
@@ -440,8 +461,7 @@ fn stopped(
     Interrupted {
         signal: interrupt.signal().unwrap_or_default(),
         message: format!(
-            "stopped after {}, and saved: `lapwing train --resume {}` goes on from there{before}",
-            counted(progress.step(), "step"),
+            "stopped {when}, and saved: `lapwing train --resume {}` goes on from there{before}",
             word(directory.path()),
         ),
     }
@@ -517,7 +537,7 @@ fn print(
         writeln!(out)?;
         return Ok(());
     }
-    write!(out, "{}", verdicts::table(&sources))?;
+    write!(out, "{}{}", verdicts::table(&sources), verdicts::reasons(&sources))?;
     writeln!(out, "{}", verdicts::tally(&sources))?;
     if let Some(test) = &results.test {
         writeln!(out, "test ({} rows): {}", count(test.rows()), verdicts::metrics(test))?;

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use lapwing_data::{Dataset, Role, Unseen};
-use lapwing_run::{Job, Prepared, Watch};
+use lapwing_run::{Job, Prepared, Unjudged, Watch};
 use lapwing_train::Resumed;
 
 use crate::interrupt::Interrupt;
@@ -63,6 +63,29 @@ pub(crate) fn describe_plan(prepared: &Prepared, job: &Job<'_>) {
     );
 }
 
+/// Who will judge the labels, and what it costs.
+pub(crate) fn describe_folds(job: &Job<'_>) {
+    match job.folds() {
+        Ok(folds) => {
+            let drawn = match folds.judged() == folds.rows() {
+                true => String::new(),
+                false => format!(", drawn from {},", count(folds.rows() as u64)),
+            };
+            say!(
+                "then judging labels by {} more networks of {} steps: each of {} rows{drawn} by one that has not seen \
+                 it (--no-folds leaves this out)",
+                folds.networks(),
+                count(folds.steps_each()),
+                count(folds.judged() as u64),
+            );
+        }
+        Err(why @ Unjudged::FewRows(_)) => {
+            say!("labels are not judged by further networks: {why}");
+        }
+        Err(_) => {}
+    }
+}
+
 /// What may be wrong with the table, which is said to those who asked for no remarks, too.
 pub(crate) fn warn(dataset: &Dataset) {
     for warning in &dataset.warnings {
@@ -119,6 +142,15 @@ impl<'a> TrainingProgress<'a> {
         Self { progress, quiet, sources, interrupt: None, step: 0 }
     }
 
+    /// While labels are judged.
+    pub(crate) fn judging(job: &Job<'_>, quiet: bool) -> Self {
+        let steps = job.folds().map_or(0, |folds| folds.steps());
+        Self {
+            progress: Progress::new("judge", Some(steps), quiet),
+            ..Self::new("judge", job, true)
+        }
+    }
+
     /// Stops when it is asked to.
     pub(crate) fn until(self, interrupt: &'a Interrupt) -> Self {
         Self { interrupt: Some(interrupt), ..self }
@@ -139,6 +171,9 @@ impl Watch for TrainingProgress<'_> {
         let sources = self.sources;
         self.step = run.step;
         self.progress.set(run.step, || {
+            if let Some(fold) = run.fold {
+                return format!("network {}, loss {}", fold + 1, short(run.loss));
+            }
             let mut message = format!("epoch {}, loss {}", run.epoch + 1, short(run.loss));
             if let Some(loss) = run.last_epoch.and_then(|epoch| epoch.valid_loss) {
                 message.push_str(&format!(", validation {}", short(loss)));

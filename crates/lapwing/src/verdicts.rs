@@ -1,6 +1,6 @@
 //! The verdicts on a terminal, and as JSON.
 
-use lapwing_judge::{Interval, SourceRow, Verdict};
+use lapwing_judge::{Interval, SourceNoise, SourceRow, Verdict};
 use lapwing_run::Metrics;
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::output::count;
 use crate::say::counted;
-use crate::table::TextTable;
+use crate::table::{TextTable, printable};
 
 /// Sources in the order in which they are read.
 pub(crate) fn worst_first(sources: &[SourceRow]) -> Vec<&SourceRow> {
@@ -19,9 +19,22 @@ pub(crate) fn worst_first(sources: &[SourceRow]) -> Vec<&SourceRow> {
 
 /// Sources shown on a terminal; whoever wants more has `sources.csv` and `--json`.
 const MOST_SHOWN: usize = 100;
+/// Sources whose verdict is explained below the table.
+const MOST_REASONS: usize = 20;
 
-/// A table of sources, with estimated label errors where there are any; the first ones, where there are many.
+/// A table of sources: noise rate and disagreement where labels were judged, else the losses, with estimated label
+/// errors where there are any; the first ones, where there are many.
 pub(crate) fn table(sources: &[&SourceRow]) -> String {
+    let judged = sources.iter().any(|source| source.noise.is_some());
+    let mut text = if judged { noise_table(sources) } else { loss_table(sources) };
+    if sources.len() > MOST_SHOWN {
+        let more = count((sources.len() - MOST_SHOWN) as u64);
+        text.push_str(&format!("… and {more} more; all of them are in sources.csv\n"));
+    }
+    text
+}
+
+fn loss_table(sources: &[&SourceRow]) -> String {
     let estimated = sources.iter().any(|source| source.label_error.is_some());
     let mut header =
         vec!["verdict", "source", ">rows", ">weight", ">unreliability", ">loss", ">others"];
@@ -45,12 +58,50 @@ pub(crate) fn table(sources: &[&SourceRow]) -> String {
         }
         table.row(cells);
     }
-    let mut text = table.render();
-    if sources.len() > MOST_SHOWN {
-        let more = count((sources.len() - MOST_SHOWN) as u64);
-        text.push_str(&format!("… and {more} more; all of them are in sources.csv\n"));
+    table.render()
+}
+
+fn noise_table(sources: &[&SourceRow]) -> String {
+    let mut table = TextTable::new(&[
+        "verdict",
+        "source",
+        ">rows",
+        ">weight",
+        ">noise rate",
+        ">disagreement",
+        ">doubt",
+        ">class mix",
+    ]);
+    for source in sources.iter().take(MOST_SHOWN) {
+        let share = |value: fn(&SourceNoise) -> f64| match &source.noise {
+            Some(noise) => format!("{:.0} %", 100.0 * value(noise)),
+            None => "–".to_owned(),
+        };
+        table.row([
+            source.verdict.word().to_owned(),
+            source.source.clone(),
+            count(source.rows),
+            short(source.weight),
+            source.noise.map_or_else(|| "–".to_owned(), |noise| interval(&noise.noise_rate)),
+            share(|noise| noise.disagreement),
+            share(|noise| noise.doubt),
+            share(|noise| noise.class_mix),
+        ]);
     }
-    text
+    table.render()
+}
+
+/// Why the first sources that are not reliable have their verdict, a line each.
+pub(crate) fn reasons(sources: &[&SourceRow]) -> String {
+    let told = |source: &&&SourceRow| {
+        !matches!(source.verdict, Verdict::Reliable | Verdict::Insufficient)
+            && source.noise.is_some()
+    };
+    let line = |source: &&SourceRow| {
+        let reason = lapwing_report::reason(source).replace('\u{202f}', " ");
+        format!("  {}: {reason}\n", printable(&source.source))
+    };
+    sources.iter().filter(told).take(MOST_REASONS).map(line).collect()
 }
 
 /// What the verdicts come to, in a line.
@@ -64,10 +115,19 @@ pub(crate) fn tally(sources: &[&SourceRow]) -> String {
     format!("{}: {}", counted(sources.len() as u64, "source"), words.join(", "))
 }
 
-/// One source as a JSON object: the columns of `sources.csv`, the reasons for the verdict, the estimate of wrong labels
-/// where there is one, and the findings, each with its sentence.
+/// One source as a JSON object: the columns of `sources.csv`, the reasons for the verdict and their sentence, the estimate
+/// of wrong labels where there is one, and the findings, each with its sentence.
 pub(crate) fn object(source: &SourceRow) -> anyhow::Result<Value> {
     let mut object = serde_json::to_value(source)?;
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("noise");
+        for column in SourceRow::COLUMNS {
+            if !fields.contains_key(column) {
+                fields.insert(column.to_owned(), serde_json::to_value(source.cell(column))?);
+            }
+        }
+        fields.insert("sentence".to_owned(), json!(lapwing_report::reason(source)));
+    }
     let listed = object.get_mut("findings").and_then(Value::as_array_mut);
     for (value, finding) in listed.into_iter().flatten().zip(&source.findings) {
         value["sentence"] = json!(lapwing_report::phrase(finding));

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use tables::{Numbers, Place, WARDS, killed, wards};
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "model.safetensors",
     "model.json",
     "metrics.csv",
     "sources.csv",
+    "rows.csv",
     "trajectory.parquet",
     "report.html",
     "config.toml",

@@ -23,11 +23,11 @@ fn the_source_that_says_the_contrary_is_unreliable_and_the_others_are_not() {
     let sources = place.text("run/sources.csv");
     assert!(sources.starts_with(
         "source,rows,batches,unreliability,weight,mean_loss,reference_loss,reference_std,nonfinite,\
-         first_departure_step,verdict\n"
+         first_departure_step,verdict,noise_rate,noise_rate_low,noise_rate_high,disagreement,doubt,class_mix\n"
     ));
     for line in sources.lines().skip(1) {
-        let verdict = if line.starts_with("attic,") { ",unreliable" } else { ",reliable" };
-        assert!(line.ends_with(verdict), "{line}");
+        let verdict = if line.starts_with("attic,") { "unreliable" } else { "reliable" };
+        assert_eq!(line.split(',').nth(10), Some(verdict), "{line}");
     }
     for name in [
         "config.toml",
@@ -35,6 +35,7 @@ fn the_source_that_says_the_contrary_is_unreliable_and_the_others_are_not() {
         "model.safetensors",
         "metrics.csv",
         "trajectory.parquet",
+        "rows.csv",
         "report.html",
     ] {
         assert!(!place.read(&format!("run/{name}")).is_empty());
@@ -68,6 +69,7 @@ fn a_run_is_repeated_from_its_configuration() {
         "model.json",
         "metrics.csv",
         "sources.csv",
+        "rows.csv",
         "trajectory.parquet",
         "report.html",
         "config.toml",
@@ -95,7 +97,7 @@ fn one_thread_and_two_give_the_same_bytes() {
         );
         place.lapwing(&words).assert().success();
     }
-    for name in ["model.safetensors", "metrics.csv", "sources.csv", "report.html"] {
+    for name in ["model.safetensors", "metrics.csv", "sources.csv", "rows.csv", "report.html"] {
         assert_eq!(place.read(&format!("t1/{name}")), place.read(&format!("t2/{name}")), "{name}");
     }
 }
@@ -265,7 +267,7 @@ fn guards_are_kept_and_judgement_goes_on() {
         line.split(',').map(str::to_owned).collect()
     };
     assert_eq!((cells("attic")[4].as_str(), cells("attic")[10].as_str()), ("1.0", "unreliable"));
-    assert_eq!((cells("north")[4].as_str(), cells("north")[10].as_str()), ("0.0", "insufficient"));
+    assert_eq!((cells("north")[4].as_str(), cells("north")[10].as_str()), ("0.0", "reliable"));
     place
         .lapwing("train wards.csv --target ill --source ward --epochs 40 --out f -q --floor 0.25")
         .assert()
@@ -285,7 +287,7 @@ fn standard_training_keeps_every_weight_and_judges_all_the_same() {
     place.lapwing(&format!("{TRAIN} --method standard")).assert().success();
     for line in place.text("run/sources.csv").lines().skip(1) {
         assert_eq!(line.split(',').nth(4), Some("1.0"), "{line}");
-        assert_eq!(line.ends_with("unreliable"), line.starts_with("attic"), "{line}");
+        assert_eq!(line.contains(",unreliable,"), line.starts_with("attic"), "{line}");
     }
 }
 
@@ -297,7 +299,7 @@ fn sources_that_are_hardly_seen_are_not_judged_and_the_report_says_what_to_chang
     place.write("wards.csv", &wards(300, &names, 1));
     place.lapwing(&format!("{TRAIN} --epochs 2").replace("--epochs 40 ", "")).assert().success();
     assert!(
-        place.text("run/sources.csv").lines().skip(1).all(|line| line.ends_with("insufficient"))
+        place.text("run/sources.csv").lines().skip(1).all(|line| line.contains(",insufficient,"))
     );
     let page = place.text("run/report.html");
     assert!(page.contains("never filled") && page.contains("--epochs"));

@@ -42,8 +42,8 @@ fn bisect(mut low: f64, mut high: f64, before: impl Fn(f64) -> bool) -> f64 {
 }
 
 impl Likelihoods {
-    /// The logarithm of the likelihood of the row.
-    fn logarithm(self, rate: f64) -> f64 {
+    /// The logarithm of the likelihood of the row, where noise has this rate.
+    pub fn logarithm(self, rate: f64) -> f64 {
         libm::log(self.mixed(rate))
     }
 

@@ -3,12 +3,12 @@
 
 use lapwing_judge::{
     Comparison, Confusion, Evidence, ExchangedClasses, Finding, Histogram, Interval, Phase,
-    RenumberedClasses, ResidualSpread, SourceLosses, SourceRow, Unit, Verdict, WideResiduals,
-    WorstRow,
+    RenumberedClasses, ResidualSpread, SourceLosses, SourceNoise, SourceRow, Unit, Verdict,
+    WideResiduals, WorstRow,
 };
 use lapwing_report::{
-    Column, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task, Trajectory,
-    Warning,
+    Column, DoubtfulRow, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task,
+    Trajectory, Warning,
 };
 
 /// Names as an enemy would choose them.
@@ -97,6 +97,8 @@ pub(crate) fn hostile() -> Report {
             version: text(4),
             created: text(5),
             steps: 50,
+            folds: 3,
+            judged_rows: 1234,
             outcome: Some(Outcome {
                 metric: text(0),
                 split: text(1),
@@ -117,7 +119,21 @@ pub(crate) fn hostile() -> Report {
                 history_length: 25,
                 most_batches: 3,
             },
+            Warning::TwoSources { sources: names.clone() },
+            Warning::OneLabel { sources: names.clone(), count: 100 },
+            Warning::ClassOfOneSource { classes: vec![(text(2), text(3))], count: 2 },
         ],
+        rows: (0..names.len())
+            .map(|i| DoubtfulRow {
+                row: i as u64,
+                source: names[i].clone(),
+                label: text(i + 1),
+                wrong: Some(0.9),
+                label_probability: Some(0.1),
+                suggestion: text(i + 2),
+                suggestion_probability: 0.8,
+            })
+            .collect(),
         sources: names
             .iter()
             .enumerate()
@@ -125,6 +141,7 @@ pub(crate) fn hostile() -> Report {
                 source: name.clone(),
                 verdict: Verdict::Unreliable,
                 weight: 0.5,
+                noise: Some(SourceNoise::default()),
                 findings: vec![
                     exchanged(text(i), text(i + 1)),
                     Finding::new(
@@ -185,6 +202,13 @@ pub(crate) fn nonsense() -> Report {
             reference_loss: Some(*x),
             reference_std: Some(*x),
             label_error: Some(Interval { estimate: *x, low: *x, high: *x }),
+            noise: Some(SourceNoise {
+                noise_rate: Interval { estimate: *x, low: *x, high: *x },
+                disagreement: *x,
+                doubt: *x,
+                class_mix: *x,
+                ..SourceNoise::default()
+            }),
             findings: vec![
                 Finding::new(
                     ResidualSpread { mean: *x, std: *x, of: 1, reliable: Some((*x, *x)) }.into(),
@@ -215,6 +239,7 @@ pub(crate) fn nonsense() -> Report {
                 ..Default::default()
             }),
             best_epoch: Some(u64::MAX),
+            folds: u64::MAX,
             ..Default::default()
         },
         trajectories: bad

@@ -329,6 +329,7 @@ fn a_file_of_a_run_that_was_no_file_was_read_for_ever() {
         ("model.json", "predict run wards.csv"),
         ("model.safetensors", "predict run wards.csv"),
         ("sources.csv", "sources run"),
+        ("rows.csv", "rows run"),
         ("report.json", "report run"),
         ("config.toml", "train --resume run"),
         ("run.json", "sources run"),

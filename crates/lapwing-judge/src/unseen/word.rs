@@ -1,0 +1,118 @@
+//! From the numbers of a source to its verdict, and why.
+
+use super::SourceNoise;
+use crate::{FEWEST_ROWS, Interval, Reason, Verdict};
+
+/// Where the interval of a noise rate must begin for the verdicts.
+const UNRELIABLE: f64 = 0.15;
+const UNRELIABLE_RATE: f64 = 0.2;
+const UNRELIABLE_ONE_LABEL: f64 = 0.7;
+const SUSPECT: f64 = 0.05;
+/// An interval that says nothing.
+const WIDE: f64 = 0.5;
+/// How much more than the others a source is contradicted, or the network doubts, where rows are hard.
+const HARDER: f64 = 0.1;
+/// Noise rates that difficulty can explain.
+const HARD_RATE: f64 = 0.4;
+/// One-sided 95 % of the normal distribution.
+const Z: f64 = 1.644_853_626_951_472_2;
+/// Total variation between class mixes: the limit, and how it widens with classes over rows.
+const OTHER_MIX: (f64, f64) = (0.3, 0.4);
+
+/// What is usual among sources, those with much noise counting less.
+pub(super) struct Others {
+    /// Sources that count.
+    count: usize,
+    weight: f64,
+    disagreement: f64,
+    doubt: f64,
+}
+
+/// What is usual among the others of a source.
+pub(super) struct Usual {
+    disagreement: f64,
+    doubt: f64,
+}
+
+/// What a source counts for; nothing where it has few rows.
+fn weight(source: &SourceNoise) -> Option<f64> {
+    let enough = source.rows >= FEWEST_ROWS;
+    enough.then(|| source.rows as f64 * (1.0 - source.noise_rate.estimate))
+}
+
+impl Others {
+    pub(super) fn new(all: &[SourceNoise]) -> Self {
+        let mut sum = Self { count: 0, weight: 0.0, disagreement: 0.0, doubt: 0.0 };
+        for source in all {
+            if let Some(weight) = weight(source) {
+                sum.count += 1;
+                sum.weight += weight;
+                sum.disagreement += weight * source.disagreement;
+                sum.doubt += weight * source.doubt;
+            }
+        }
+        sum
+    }
+
+    /// All but one of them. Alone, a source is as usual as can be.
+    pub(super) fn of(&self, source: &SourceNoise) -> Usual {
+        let (count, own) = weight(source).map_or((0, 0.0), |weight| (1, weight));
+        let rest = self.weight - own;
+        if self.count == count || rest <= 0.0 {
+            return Usual { disagreement: source.disagreement, doubt: source.doubt };
+        }
+        let share = |sum: f64, own_share: f64| ((sum - own * own_share) / rest).clamp(0.0, 1.0);
+        Usual {
+            disagreement: share(self.disagreement, source.disagreement),
+            doubt: share(self.doubt, source.doubt),
+        }
+    }
+}
+
+/// The verdict on a source, and why.
+pub(super) fn word(source: &SourceNoise, others: &Usual, classes: usize) -> (Verdict, Vec<Reason>) {
+    let SourceNoise { noise_rate, disagreement, doubt, class_mix, one_label, .. } = *source;
+    let Interval { estimate: rate, low, high } = noise_rate;
+    if source.rows < FEWEST_ROWS {
+        let few = Reason::FewRows { rows: source.rows, least: FEWEST_ROWS };
+        return (Verdict::Insufficient, vec![few]);
+    }
+    if high - low > WIDE && low < UNRELIABLE {
+        return (Verdict::Insufficient, vec![Reason::Wide { low, high, most: WIDE }]);
+    }
+    let rows = source.rows as f64;
+    let noise = |least| Reason::Noise { rate, low, high, least };
+    let contradicted = Reason::Contradicted { share: disagreement, others: others.disagreement };
+    let doubted = Reason::Doubted { share: doubt, others: others.doubt };
+    let is_doubted = doubt >= others.doubt + HARDER;
+    if low >= UNRELIABLE && rate >= UNRELIABLE_RATE {
+        // A rule that votes for one class may be right on rows that nobody else answers.
+        if one_label && low < UNRELIABLE_ONE_LABEL {
+            return (Verdict::Suspect, vec![Reason::OneLabel, noise(UNRELIABLE)]);
+        }
+        let is_hard =
+            is_doubted && disagreement >= others.disagreement + HARDER && rate < HARD_RATE;
+        return match is_hard {
+            true => (Verdict::Hard, vec![contradicted, doubted]),
+            false => (Verdict::Unreliable, vec![noise(UNRELIABLE)]),
+        };
+    }
+    let chance = Z * (others.disagreement * (1.0 - others.disagreement) / rows).sqrt();
+    if disagreement >= others.disagreement + HARDER + chance {
+        return match (low < SUSPECT, is_doubted) {
+            (_, true) => (Verdict::Hard, vec![contradicted, doubted]),
+            (true, false) => (Verdict::Hard, vec![contradicted]),
+            (false, false) => (Verdict::Suspect, vec![noise(SUSPECT), contradicted]),
+        };
+    }
+    if low >= SUSPECT {
+        return (Verdict::Suspect, vec![noise(SUSPECT)]);
+    }
+    let (limit, widening) = OTHER_MIX;
+    let least = limit + widening * (classes as f64 / rows).sqrt();
+    if class_mix >= least {
+        let other = Reason::OtherClasses { distance: class_mix, least };
+        return (Verdict::Different, vec![other]);
+    }
+    (Verdict::Reliable, Vec::new())
+}

@@ -1,0 +1,72 @@
+//! `rows.csv`: the rows whose labels were judged by networks that had not seen them, worst first.
+
+use lapwing_data::Dataset;
+use lapwing_report::DoubtfulRow;
+use lapwing_sample::Targets;
+
+use crate::JudgedLabels;
+
+const COLUMNS: [&str; 7] = [
+    "row",
+    "source",
+    "label",
+    "wrong",
+    "label_probability",
+    "suggestion",
+    "suggestion_probability",
+];
+
+/// Places in the lists of judged rows, those first whose labels are most likely wrong; at the end those of which nothing
+/// can be said.
+pub(crate) fn worst_first(labels: &JudgedLabels) -> Vec<u32> {
+    let wrong = |place: u32| labels.noise.rows[place as usize].wrong.unwrap_or(-1.0);
+    let mut order: Vec<u32> = (0..labels.rows.len() as u32).collect();
+    order.sort_by(|&a, &b| wrong(b).total_cmp(&wrong(a)).then(a.cmp(&b)));
+    order
+}
+
+/// What is known of the label at a place.
+pub(crate) fn row(dataset: &Dataset, labels: &JudgedLabels, place: u32) -> DoubtfulRow {
+    let row = labels.rows[place as usize];
+    let noise = labels.noise.rows[place as usize];
+    let class =
+        |class: u32| dataset.schema.classes.get(class as usize).cloned().unwrap_or_default();
+    DoubtfulRow {
+        row: dataset.table.row_number(row),
+        source: dataset.sources.names[dataset.sources.codes[row as usize] as usize].clone(),
+        label: match &dataset.target {
+            Targets::Classes { labels, .. } => class(labels[row as usize]),
+            Targets::Values(_) => String::new(),
+        },
+        wrong: noise.wrong,
+        label_probability: noise.label,
+        suggestion: class(noise.suggestion.0),
+        suggestion_probability: noise.suggestion.1,
+    }
+}
+
+/// The file; nothing but its header where no label was judged.
+pub(crate) fn encode(
+    dataset: &Dataset,
+    labels: Option<&JudgedLabels>,
+) -> Result<Vec<u8>, csv::Error> {
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    writer.write_record(COLUMNS)?;
+    if let Some(labels) = labels {
+        for place in worst_first(labels) {
+            writer.serialize(row(dataset, labels, place))?;
+        }
+    }
+    writer.into_inner().map_err(|error| error.into_error().into())
+}
+
+/// The first rows that are chosen.
+pub(crate) fn decode(
+    bytes: &[u8],
+    most: usize,
+    chosen: impl Fn(&DoubtfulRow) -> bool,
+) -> Result<Vec<DoubtfulRow>, csv::Error> {
+    let mut reader = csv::Reader::from_reader(bytes);
+    let rows = reader.deserialize::<DoubtfulRow>();
+    rows.filter(|row| row.as_ref().map_or(true, &chosen)).take(most).collect()
+}
