@@ -13,6 +13,11 @@ that training uses everybody early and only the reliable sources late, when netw
 `replay`                             the rule over a log of losses from any training run
 `leniency_for_false_alarm`           the leniency by how often clean sources may be accused
 `plot`, `report`                     a picture or an HTML page of what the rule found
+`log_sources`, `MlflowWriter`        the weight of each source for TensorBoard or MLflow
+`lapwing.lightgbm`, `.xgboost`,      callbacks for boosted trees (for CatBoost a fit in turns)
+`.catboost`
+`lapwing.lightning`,                 a mixin and a callback for Lightning; a Trainer for Hugging Face
+`.transformers`
 ===================================  ===================================================================
 
 Importing `lapwing` imports NumPy and nothing else; PyTorch, scikit-learn and matplotlib are imported when used.
@@ -30,6 +35,7 @@ from lapwing._noise import NoiseRate
 from lapwing._plot import plot
 from lapwing._replay import Replay, replay
 from lapwing._report import report
+from lapwing._writers import MlflowWriter, log_sources
 from lapwing.numpy import Lap
 
 if TYPE_CHECKING:
@@ -41,6 +47,7 @@ __all__ = [
     "LapClassifier",
     "LapRegressor",
     "LossAdaptedPlasticity",
+    "MlflowWriter",
     "NoiseRate",
     "NoiseRateLoss",
     "Replay",
@@ -48,6 +55,7 @@ __all__ = [
     "__version__",
     "false_alarm_rate",
     "leniency_for_false_alarm",
+    "log_sources",
     "methods",
     "plot",
     "replay",

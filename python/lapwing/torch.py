@@ -9,12 +9,13 @@ import numpy.typing as npt
 import torch
 import torch.distributed as dist
 
+from lapwing._dataset import SourceDataset
 from lapwing._lapwing import Rule, Table
 from lapwing._module import SourceModule, names_of
 from lapwing._noise_torch import NoiseRateLoss
 from lapwing.numpy import Ties, Weighting
 
-__all__ = ["LossAdaptedPlasticity", "NoiseRateLoss"]
+__all__ = ["LossAdaptedPlasticity", "NoiseRateLoss", "SourceDataset"]
 
 
 class LossAdaptedPlasticity(SourceModule):

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,9 @@ def test_everything_promised_is_there():
 def test_an_example_keeps_its_promises(example):
     for line in example.read_text().splitlines():
         if line.startswith(("import ", "from ")) and "__future__" not in line:
-            pytest.importorskip(line.split()[1].split(".")[0])
+            package = line.split()[1].split(".")[0]
+            if find_spec(package) is None:
+                pytest.skip(f"needs {package}")
     said = subprocess.run([sys.executable, example], capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
     assert said.stdout.rstrip().endswith("as promised")
