@@ -153,6 +153,11 @@ pub enum Reason {
         /// And on this share of the others'.
         others: f64,
     },
+    /// Networks do not doubt their own answers on its rows, though they contradict it: it is not that they are difficult.
+    Undoubted {
+        /// On this share of its rows they expect to be wrong.
+        share: f64,
+    },
     /// The classes of its rows are not those of the others.
     OtherClasses {
         /// The total variation between the two.

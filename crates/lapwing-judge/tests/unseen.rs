@@ -105,6 +105,39 @@ fn bad_sources_are_found_and_clean_ones_that_differ_are_not_condemned() {
 }
 
 #[test]
+fn a_source_with_two_classes_exchanged_was_reliable_beside_a_disagreement_of_forty_per_cent() {
+    for seed in 0..5 {
+        let mut rng = ChaCha8Rng::seed_from_u64(40 + seed);
+        let mut table = Table::default();
+        for _ in 0..4 {
+            table.add(&mut rng, 120, SHARP, honest);
+        }
+        for _ in 0..4 {
+            table.add(&mut rng, 120, SHARP, random);
+        }
+        let exchanged = |_: &mut ChaCha8Rng, truth: u32| match truth {
+            0 => 1,
+            1 => 0,
+            other => other,
+        };
+        table.add(&mut rng, 120, SHARP, exchanged);
+        // It has taught the networks its own view: they hold the other of the two for as likely as noise.
+        for row in table.probabilities.chunks_exact_mut(CLASSES) {
+            let (first, second) = (row[0], row[1]);
+            row[0] = 0.8 * first + 0.2 * second;
+            row[1] = 0.8 * second + 0.2 * first;
+        }
+        let judged = table.judged();
+        let exchanged = &judged.sources[8];
+        assert!(exchanged.verdict.is_flagged(), "seed {seed}: {exchanged:?}");
+        for source in &judged.sources {
+            let rate = source.noise.noise_rate;
+            assert!((rate.low..=rate.high).contains(&rate.estimate), "{rate:?}");
+        }
+    }
+}
+
+#[test]
 fn intervals_hold_the_truth_in_93_to_97_of_100_though_the_network_is_too_sure() {
     let (mut held, mut all, mut temperatures) = (0, 0, Vec::new());
     for seed in 0..10 {

@@ -74,6 +74,9 @@ fn clause(row: &SourceRow, reason: &Reason) -> String {
             percent(share),
             percent(others)
         ),
+        Reason::Undoubted { share } => {
+            format!("expect to be wrong themselves on no more than {} of them", percent(share))
+        }
         Reason::OtherClasses { distance, .. } => format!(
             "the classes of its rows are not those of the others ({} of them would have to change)",
             percent(distance)
@@ -122,6 +125,11 @@ mod tests {
             said(Verdict::Hard, &[contradicted, doubted]),
             "Networks give another label to 40 % of its rows, and to 10 % elsewhere, and expect to be wrong themselves \
              on 35 % of them, and on 11 % elsewhere: its rows are difficult, which is no fault of its labels."
+        );
+        assert_eq!(
+            said(Verdict::Suspect, &[contradicted, Reason::Undoubted { share: 0.12 }]),
+            "Networks give another label to 40 % of its rows, and to 10 % elsewhere, and expect to be wrong themselves \
+             on no more than 12 % of them."
         );
         assert_eq!(
             said(Verdict::Different, &[Reason::OtherClasses { distance: 0.8, least: 0.4 }]),

@@ -139,7 +139,7 @@ impl<'a> Fit<'a> {
         let others = Others::new(&numbers);
         let judged = |noise: &SourceNoise| {
             let (verdict, reasons) = word(noise, &others.of(noise), self.rows.classes);
-            JudgedSource { noise: *noise, verdict, reasons }
+            JudgedSource { noise: shown(noise), verdict, reasons }
         };
         LabelNoise {
             temperature: self.temperature,
@@ -176,6 +176,13 @@ impl<'a> Fit<'a> {
         };
         (0..).zip(&self.rates).map(&mut of_source).collect()
     }
+}
+
+/// With an estimate that lies within its interval, whatever the prior makes of few rows.
+fn shown(noise: &SourceNoise) -> SourceNoise {
+    let Interval { estimate, low, high } = noise.noise_rate;
+    let noise_rate = Interval { estimate: estimate.clamp(low, high), low, high };
+    SourceNoise { noise_rate, ..*noise }
 }
 
 /// The most probable class, but for one.

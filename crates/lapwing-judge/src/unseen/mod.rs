@@ -10,8 +10,8 @@
 //! |---|---|
 //! | `insufficient` | fewer than [`FEWEST_ROWS`](crate::FEWEST_ROWS) rows, or an interval wider than one half that begins below 0.15 |
 //! | `unreliable` | noise rate at least 0.2, its interval from 0.15 on; for a source with one label only, from 0.7 on |
-//! | `suspect` | an interval from 0.05 on |
-//! | `hard` | disagreement above that of the others, by 0.1 and by chance, and the network doubts its own answers there as well, or sees no noise |
+//! | `hard` | disagreement above that of the others, by 0.1 and by chance, and the network doubts its own answers there as well, by 0.1 |
+//! | `suspect` | an interval from 0.05 on; or such a disagreement without doubt |
 //! | `different` | other classes than the others', by the network's own word |
 //! | `reliable` | everything else |
 //!
@@ -70,8 +70,8 @@ pub struct JudgedSource {
 pub struct SourceNoise {
     /// Rows that networks could judge.
     pub rows: u64,
-    /// The share of its labels that is noise, drawn towards a prior of 0.1 as if ten more rows said so; with the 95 %
-    /// interval of the noise rate, without a prior.
+    /// The share of its labels that is noise, drawn towards a prior of 0.1 as if ten more rows said so, but within the
+    /// 95 % interval of the noise rate, which knows no prior.
     pub noise_rate: Interval,
     /// The share of its rows to which the network gives another label.
     pub disagreement: f64,

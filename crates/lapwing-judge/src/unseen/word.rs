@@ -19,8 +19,10 @@ const Z: f64 = 1.644_853_626_951_472_2;
 /// Total variation between class mixes: the limit, and how it widens with classes over rows.
 const OTHER_MIX: (f64, f64) = (0.3, 0.4);
 
-/// What is usual among sources, those with much noise counting less.
+/// What is usual among sources whose labels are not noise, or among all where there is none such.
 pub(super) struct Others {
+    /// Whether those with noise count as well.
+    noisy: bool,
     /// Sources that count.
     count: usize,
     weight: f64,
@@ -34,17 +36,18 @@ pub(super) struct Usual {
     doubt: f64,
 }
 
-/// What a source counts for; nothing where it has few rows.
-fn weight(source: &SourceNoise) -> Option<f64> {
-    let enough = source.rows >= FEWEST_ROWS;
-    enough.then(|| source.rows as f64 * (1.0 - source.noise_rate.estimate))
+/// What a source counts for; nothing where it has few rows, or is not to be compared with.
+fn weight(source: &SourceNoise, noisy: bool) -> Option<f64> {
+    let counts = source.rows >= FEWEST_ROWS && (noisy || source.noise_rate.low < UNRELIABLE);
+    counts.then(|| source.rows as f64 * (1.0 - source.noise_rate.estimate))
 }
 
 impl Others {
     pub(super) fn new(all: &[SourceNoise]) -> Self {
-        let mut sum = Self { count: 0, weight: 0.0, disagreement: 0.0, doubt: 0.0 };
+        let noisy = !all.iter().any(|source| weight(source, false).is_some());
+        let mut sum = Self { noisy, count: 0, weight: 0.0, disagreement: 0.0, doubt: 0.0 };
         for source in all {
-            if let Some(weight) = weight(source) {
+            if let Some(weight) = weight(source, noisy) {
                 sum.count += 1;
                 sum.weight += weight;
                 sum.disagreement += weight * source.disagreement;
@@ -56,7 +59,7 @@ impl Others {
 
     /// All but one of them. Alone, a source is as usual as can be.
     pub(super) fn of(&self, source: &SourceNoise) -> Usual {
-        let (count, own) = weight(source).map_or((0, 0.0), |weight| (1, weight));
+        let (count, own) = weight(source, self.noisy).map_or((0, 0.0), |weight| (1, weight));
         let rest = self.weight - own;
         if self.count == count || rest <= 0.0 {
             return Usual { disagreement: source.disagreement, doubt: source.doubt };
@@ -81,7 +84,7 @@ pub(super) fn word(source: &SourceNoise, others: &Usual, classes: usize) -> (Ver
         return (Verdict::Insufficient, vec![Reason::Wide { low, high, most: WIDE }]);
     }
     let rows = source.rows as f64;
-    let noise = |least| Reason::Noise { rate, low, high, least };
+    let noise = |least| Reason::Noise { rate: rate.clamp(low, high), low, high, least };
     let contradicted = Reason::Contradicted { share: disagreement, others: others.disagreement };
     let doubted = Reason::Doubted { share: doubt, others: others.doubt };
     let is_doubted = doubt >= others.doubt + HARDER;
@@ -99,10 +102,11 @@ pub(super) fn word(source: &SourceNoise, others: &Usual, classes: usize) -> (Ver
     }
     let chance = Z * (others.disagreement * (1.0 - others.disagreement) / rows).sqrt();
     if disagreement >= others.disagreement + HARDER + chance {
-        return match (low < SUSPECT, is_doubted) {
-            (_, true) => (Verdict::Hard, vec![contradicted, doubted]),
-            (true, false) => (Verdict::Hard, vec![contradicted]),
-            (false, false) => (Verdict::Suspect, vec![noise(SUSPECT), contradicted]),
+        // Where networks contradict without doubting themselves, labels are wrong in a way that does not look like
+        // chance, such as two classes exchanged, or inputs are unlike the others'.
+        return match is_doubted {
+            true => (Verdict::Hard, vec![contradicted, doubted]),
+            false => (Verdict::Suspect, vec![contradicted, Reason::Undoubted { share: doubt }]),
         };
     }
     if low >= SUSPECT {

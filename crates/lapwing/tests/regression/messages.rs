@@ -26,7 +26,8 @@ fn an_unwritable_stderr_was_a_panic() {
         (corrupt, 0),
         (compare, 0),
         ("sources nowhere", 2),
-        ("sources run --fail-on suspect", 0),
+        ("sources run", 0),
+        ("rows run", 0),
         ("predict run nowhere.csv", 2),
         ("train --bogus", 2),
     ] {
