@@ -52,6 +52,8 @@ struct Page<'a> {
     /// How many networks judged labels, and how many; nothing where verdicts rest on losses.
     judged: Option<[String; 2]>,
     doubtful: Vec<RowView>,
+    /// Whether sources were weighed by noise rates.
+    noise_rates: bool,
     source_column: String,
     history_length: String,
     /// Nothing where it is infinite.
@@ -171,6 +173,7 @@ impl Page<'_> {
                 let networks = number::words(report.summary.folds as usize);
                 [networks, number::count(report.summary.judged_rows)]
             }),
+            noise_rates: report.summary.method == "noise-rate",
             doubtful: report.rows.iter().take(DOUBTFUL).map(RowView::new).collect(),
             source_column: name::short(&report.summary.source_column),
             history_length: number::count(report.summary.history_length),

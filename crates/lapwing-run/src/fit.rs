@@ -353,6 +353,7 @@ impl Observer for Witness<'_> {
 
 /// The settings with a value for every key the run depends on.
 fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Settings, RunError> {
+    let settings = &settings.for_task(dataset.schema.task);
     let (rule, split) = (settings.rule(), settings.split()?);
     let network = plan.architecture.wishes();
     let (loss, huber_delta) = LossName::of(plan.loss);

@@ -22,6 +22,8 @@ use crate::choice::Choice;
 use crate::{FOLDS, MOST_FOLDS, RunError};
 
 const MOMENTUM: f64 = 0.9;
+/// The method for classes.
+const NOISE_RATE: &str = "noise-rate";
 /// Largest configuration read: a run's own is a few kilobytes.
 const LARGEST_FILE: u64 = 1 << 24;
 
@@ -349,9 +351,25 @@ impl Settings {
         self.source.as_deref().ok_or(RunError::Missing("source column"))
     }
 
-    /// The method: LAP, unless another is asked for.
+    /// The method: LAP, unless another is asked for or [chosen for a task](Self::for_task).
     pub fn method(&self) -> &'static dyn MethodKind {
         self.method.unwrap_or(METHODS[0])
+    }
+
+    /// These settings with a method. Where none is asked for, classes are learnt with noise rates, since a loss cannot
+    /// tell difficult rows from wrong labels, and values with LAP; whoever sets a parameter of LAP's rule wants LAP.
+    #[must_use]
+    pub fn for_task(&self, task: Task) -> Self {
+        let Self { history, leniency, strength, warmup, .. } = self;
+        let strength = strength.and_then(Choice::chosen);
+        let rule =
+            history.is_some() || leniency.is_some() || strength.is_some() || warmup.is_some();
+        let noise_rate = METHODS.iter().copied().find(|kind| kind.name() == NOISE_RATE);
+        let usual = match task {
+            Task::Classification if !rule => noise_rate.unwrap_or(METHODS[0]),
+            _ => METHODS[0],
+        };
+        Self { method: Some(self.method.unwrap_or(usual)), ..self.clone() }
     }
 
     /// The seed.
@@ -565,6 +583,21 @@ mod tests {
         let standard = lower.for_method(lapwing_train::method_named("standard").unwrap());
         assert_eq!((standard.parameters.len(), standard.floor), (0, None));
         assert_eq!(lower.for_method(METHODS[0]).floor, Some(0.2));
+    }
+
+    #[test]
+    fn classes_are_learnt_with_noise_rates_values_with_lap_and_so_is_what_has_parameters_of_its_rule()
+     {
+        let method = |settings: &Settings, task| settings.for_task(task).method().name();
+        let none = Settings::default();
+        assert_eq!(method(&none, Task::Classification), "noise-rate");
+        assert_eq!(method(&none, Task::Regression), "lap");
+        let lenient = Settings { leniency: Some(2.0), ..none.clone() };
+        assert_eq!(method(&lenient, Task::Classification), "lap");
+        let planned = Settings { strength: Some(Choice::Auto), ..none.clone() };
+        assert_eq!(method(&planned, Task::Classification), "noise-rate");
+        let asked = none.for_method(lapwing_train::method_named("standard").unwrap());
+        assert_eq!(method(&asked, Task::Regression), "standard");
     }
 
     #[test]

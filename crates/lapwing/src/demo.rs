@@ -102,6 +102,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let baseline = standard.test(&fit_standard.model, &prepared)?;
     let baseline = baseline.map(|metrics| metrics.primary().1);
     let Some(fit_ours) = fit(&ours)? else { return Ok(()) };
+    let mut progress = TrainingProgress::judging(&ours, *quiet);
+    let judged = ours.judge(fit_ours, None, &mut progress);
+    progress.finish();
+    let Some(fit_ours) = judged? else { return Ok(()) };
     let results = Results::new(&prepared, &ours, &fit_ours, baseline)?;
     directory.write(&ours, &fit_ours, &results)?;
 

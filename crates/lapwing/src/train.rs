@@ -94,7 +94,7 @@ struct TableFlags {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training (defaults are chosen for the table)")]
 struct TrainingFlags {
-    /// How sources are treated [default: lap]
+    /// How sources are treated [default: noise-rate for classes, lap for values and with parameters of its rule]
     #[arg(long, value_parser = method_parser())]
     method: Option<&'static dyn MethodKind>,
 

@@ -55,12 +55,13 @@ pub(crate) fn describe_plan(prepared: &Prepared, job: &Job<'_>) {
         counted(plan.batch_size as u64, "row"),
         plan.learning_rate,
     );
-    say!(
-        "method {}: {}; histories fill in about {}",
-        job.method().kind().name(),
-        job.method().sentence(),
-        counted(plan.window_steps, "step"),
-    );
+    let (kind, sentence) = (job.method().kind(), job.method().sentence());
+    // Who else needs histories are the verdicts on losses.
+    let histories = match kind.runs_rule() || job.folds().is_err() {
+        true => format!("; histories fill in about {}", counted(plan.window_steps, "step")),
+        false => String::new(),
+    };
+    say!("method {}: {sentence}{histories}", kind.name());
 }
 
 /// Who will judge the labels, and what it costs.

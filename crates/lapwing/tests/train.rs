@@ -52,7 +52,7 @@ fn the_table_before_training_is_on_stderr_and_the_verdicts_are_on_stdout() {
     let (out, err) = (&done.get_output().stdout, &done.get_output().stderr);
     let (out, err) = (String::from_utf8_lossy(out), String::from_utf8_lossy(err));
     for part in
-        ["numeric", "feature", "target", "source", "rows to train on", "history 25", "report.html"]
+        ["numeric", "feature", "target", "source", "rows to train on", "noise-rate", "report.html"]
     {
         assert!(err.contains(part), "{part}: {err}");
     }
@@ -297,7 +297,8 @@ fn sources_that_are_hardly_seen_are_not_judged_and_the_report_says_what_to_chang
     let names: Vec<String> = (0..100).map(|n| format!("s{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     place.write("wards.csv", &wards(300, &names, 1));
-    place.lapwing(&format!("{TRAIN} --epochs 2").replace("--epochs 40 ", "")).assert().success();
+    let words = format!("{TRAIN} --epochs 2 --method lap").replace("--epochs 40 ", "");
+    place.lapwing(&words).assert().success();
     assert!(
         place.text("run/sources.csv").lines().skip(1).all(|line| line.contains(",insufficient,"))
     );
