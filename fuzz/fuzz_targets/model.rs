@@ -33,8 +33,8 @@ fn valid() -> &'static Valid {
         };
         let prepared = Prepared::read(&settings).expect("a table");
         let job = Job::new(&prepared.dataset, &prepared.split, &settings).expect("a job");
-        let fit = job.run(None, &mut ()).expect("a training").expect("an end");
-        let results = Results::new(&prepared, &job, &fit, None).expect("results");
+        let mut fit = job.run(None, &mut ()).expect("a training").expect("an end");
+        let results = Results::new(&prepared, &job, &mut fit, None).expect("results");
         let run = RunDirectory::create(&directory.path().join("run"), false, &job.settings)
             .expect("a directory");
         run.write(&job, &fit, &results).expect("files");

@@ -19,13 +19,15 @@
 //! One process at a time trains in a directory. Files of other names are never touched. `docs/formats.md` says what is
 //! in each file, and what is promised.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use lapwing_judge::SourceRow;
 use lapwing_report::{DoubtfulRow, Report};
-use lapwing_store::{AtomicFile, DirectoryLock, StoreError, Successor, is_ours, replace, sweep};
+use lapwing_store::{
+    AtomicFile, Digested, DirectoryLock, StoreError, Successor, is_ours, replace, sweep,
+};
 use lapwing_train::CheckpointDir;
 use serde::Serialize;
 
@@ -454,34 +456,12 @@ fn absolute(settings: &Settings) -> Result<Settings, RunError> {
 
 /// Writes a value as JSON without ever holding the text, and returns its digest.
 fn write_json(path: &Path, value: &impl Serialize) -> Result<blake3::Hash, RunError> {
-    let mut file = Digested { file: AtomicFile::create(path)?, hasher: blake3::Hasher::new() };
-    let mut buffered = BufWriter::with_capacity(1 << 16, &mut file);
-    serde_json::to_writer(&mut buffered, value)
-        .map_err(io::Error::from)
-        .and_then(|()| buffered.flush())
-        .map_err(failed(path))?;
-    drop(buffered);
-    let Digested { file, hasher } = file;
+    let mut buffered = BufWriter::new(Digested::new(AtomicFile::create(path)?));
+    serde_json::to_writer(&mut buffered, value).map_err(|error| failed(path)(error.into()))?;
+    let digested = buffered.into_inner().map_err(|error| failed(path)(error.into_error()))?;
+    let (file, digest) = digested.finish();
     file.commit()?;
-    Ok(hasher.finalize())
-}
-
-/// Knows the digest of what it has written.
-struct Digested<W> {
-    file: W,
-    hasher: blake3::Hasher,
-}
-
-impl<W: Write> Write for Digested<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
+    Ok(digest)
 }
 
 fn metrics_csv(lines: &[MetricLine]) -> String {

@@ -32,12 +32,12 @@ pub(crate) struct Judgement {
 pub(crate) fn judge(
     job: &Job<'_>,
     fit: &Fit,
+    mut sources: Vec<SourceRow>,
     samples: &dyn Samples,
     train: &Part<'_>,
     valid: &Part<'_>,
 ) -> Result<Judgement, RunError> {
     let dataset = job.dataset();
-    let mut sources = fit.sources.clone();
     for source in &mut sources {
         source.judge(job.settings.rule().history_length);
     }

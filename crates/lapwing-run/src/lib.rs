@@ -26,8 +26,8 @@
 //! let prepared = Prepared::read(&settings)?;
 //! let job = Job::new(&prepared.dataset, &prepared.split, &settings)?;
 //! let Some(fit) = job.run(None, &mut ())? else { return Ok(()) }; // `()` looks on and never interrupts
-//! let Some(fit) = job.judge(fit, None, &mut ())? else { return Ok(()) };
-//! let results = Results::new(&prepared, &job, &fit, None)?;
+//! let Some(mut fit) = job.judge(fit, None, &mut ())? else { return Ok(()) };
+//! let results = Results::new(&prepared, &job, &mut fit, None)?;
 //! for source in results.sources() {
 //!     let expected = if source.source == "attic" { Verdict::Unreliable } else { Verdict::Reliable };
 //!     assert_eq!(source.verdict, expected);

@@ -159,7 +159,7 @@ impl Run<'_> {
 
     fn windows_never_filled(&self) -> Option<Warning> {
         let history_length = self.job.settings.rule().history_length as u64;
-        let facts = &self.fit.sources;
+        let facts = &self.judgement.sources;
         let unfilled: Vec<usize> = (0..facts.len())
             .filter(|&source| {
                 let facts = &facts[source];
@@ -184,7 +184,7 @@ impl Run<'_> {
             let (class, source) =
                 (labels[row as usize] as usize, dataset.sources.codes[row as usize]);
             all[class] += 1;
-            if self.fit.sources[source as usize].weight < 0.5 {
+            if self.judgement.sources[source as usize].weight < 0.5 {
                 *down[class].entry(source).or_default() += 1;
             }
         }

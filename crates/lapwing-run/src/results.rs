@@ -41,13 +41,16 @@ pub(crate) struct Part<'a> {
 }
 
 impl Results {
-    /// Judges a finished run. `standard` is the primary metric of standard training on the same data, if it was run.
+    /// Judges a finished run, and takes the sources out of it: a million of them are not held twice. `standard` is the
+    /// primary metric of standard training on the same data, if it was run.
     pub fn new(
         prepared: &Prepared,
         job: &Job<'_>,
-        fit: &Fit,
+        fit: &mut Fit,
         standard: Option<f64>,
     ) -> Result<Self, RunError> {
+        let sources = std::mem::take(&mut fit.sources);
+        let fit = &*fit;
         let (dataset, split) = (job.dataset(), job.split());
         let bound = job.input.bind(&dataset.table)?;
         let part = |rows| -> Result<Part<'_>, RunError> {
@@ -57,7 +60,7 @@ impl Results {
         let validation = Metrics::of(&dataset.target.select(valid.rows), &valid.predictions);
         let test = job.test(&fit.model, prepared)?;
         let metrics = lines(&fit.history, validation.as_ref(), test.as_ref());
-        let judgement = judgement::judge(job, fit, &*bound, &train, &valid)?;
+        let judgement = judgement::judge(job, fit, sources, &*bound, &train, &valid)?;
         let limits = limits::limits(job, &judgement.sources);
         let report = report::report(report::Run {
             job,

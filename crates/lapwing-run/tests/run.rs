@@ -68,8 +68,8 @@ fn finished() -> &'static Finished {
         std::fs::write(&path, wards(1500)).unwrap();
         let settings = settings(path);
         let prepared = Prepared::read(&settings).unwrap();
-        let (job, fit) = fitted(&prepared, &settings);
-        let results = Results::new(&prepared, &job, &fit, Some(0.5)).unwrap();
+        let (job, mut fit) = fitted(&prepared, &settings);
+        let results = Results::new(&prepared, &job, &mut fit, Some(0.5)).unwrap();
         let run =
             RunDirectory::create(&directory.path().join("run"), false, &job.settings).unwrap();
         run.write(&job, &fit, &results).unwrap();
@@ -359,8 +359,8 @@ fn the_saved_model_says_what_the_trained_one_says() {
     std::fs::write(&path, wards(200)).unwrap();
     let settings = Settings { epochs: Some(2), ..settings(path.clone()) };
     let prepared = Prepared::read(&settings).unwrap();
-    let (job, fit) = fitted(&prepared, &settings);
-    let results = Results::new(&prepared, &job, &fit, None).unwrap();
+    let (job, mut fit) = fitted(&prepared, &settings);
+    let results = Results::new(&prepared, &job, &mut fit, None).unwrap();
     let run = RunDirectory::create(&directory.path().join("run"), false, &job.settings).unwrap();
     run.write(&job, &fit, &results).unwrap();
     let predictor = Predictor::load(run.path(), DeviceName::Cpu).unwrap();
@@ -381,10 +381,10 @@ fn a_table_to_test_on_is_tested_on_whole() {
     std::fs::write(&checked, wards(70)).unwrap();
     let settings = Settings { epochs: Some(2), test: Some(checked), ..settings(path) };
     let prepared = Prepared::read(&settings).unwrap();
-    let (job, fit) = fitted(&prepared, &settings);
+    let (job, mut fit) = fitted(&prepared, &settings);
     let tested = job.test(&fit.model, &prepared).unwrap().unwrap();
     assert_eq!(tested.rows(), 70);
-    assert_eq!(Results::new(&prepared, &job, &fit, None).unwrap().test, Some(tested));
+    assert_eq!(Results::new(&prepared, &job, &mut fit, None).unwrap().test, Some(tested));
 }
 
 #[test]

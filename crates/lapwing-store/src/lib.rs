@@ -1,6 +1,6 @@
 //! What is written to disk, and how it is read back.
 //!
-//! Five things that every file and directory of the project needs, and nothing about what is in them:
+//! Six things that every file and directory of the project needs, and nothing about what is in them:
 //!
 //! ```text
 //! AtomicFile, replace    a file is the old one or the new one, whole, whatever happens in between
@@ -8,6 +8,7 @@
 //! DirectoryLock          one process at a time builds in a directory; the lock dies with the process
 //! Successor              a directory of files is built beside the one it replaces, and takes its place when complete
 //! sweep                  what a killed process left under a temporary name goes
+//! Digested               the digest of a file that is never held whole
 //! ```
 //!
 //! Names that begin with [`PREFIX`] belong to this crate. They are never results: whoever lists a directory passes over
@@ -20,6 +21,7 @@
 //!   format has them, are the format's.
 
 mod atomic;
+mod digested;
 mod error;
 mod lock;
 mod read;
@@ -27,6 +29,7 @@ mod successor;
 mod sweep;
 
 pub use atomic::{AtomicFile, replace};
+pub use digested::Digested;
 pub use error::StoreError;
 pub use lock::DirectoryLock;
 pub use read::read;

@@ -1,8 +1,8 @@
 //! Named arrays, columns and one text in a safetensors container: the common part of checkpoints and model files.
 
-use std::borrow::Cow;
+use std::io::{self, Write};
 
-use safetensors::tensor::View;
+use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::{Dtype, SafeTensorError, SafeTensors};
 use thiserror::Error;
 
@@ -41,6 +41,12 @@ pub enum ArraysError {
         /// What it may be.
         expected: &'static str,
     },
+    /// The container could not be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Its header could not be written.
+    #[error("the header cannot be written: {0}")]
+    Header(#[from] serde_json::Error),
     /// A text that is none.
     #[error("array `{TEXT}` is not UTF-8: {0}")]
     Text(#[from] std::string::FromUtf8Error),
@@ -66,9 +72,9 @@ impl Arrays {
     }
 }
 
-/// An array on its way into a container. Its bytes are made when they are asked for, so that there is one copy of them
-/// at a time.
+/// An array on its way into a container.
 struct Entry<'a> {
+    name: &'a str,
     shape: Vec<usize>,
     content: Content<'a>,
 }
@@ -80,15 +86,9 @@ enum Content<'a> {
     Bytes(&'a [u8]),
 }
 
-impl<'a> Entry<'a> {
-    fn list(content: Content<'a>, length: usize) -> Self {
-        Self { shape: vec![length], content }
-    }
-}
-
-impl View for Entry<'_> {
+impl Content<'_> {
     fn dtype(&self) -> Dtype {
-        match self.content {
+        match self {
             Content::Floats(_) => Dtype::F32,
             Content::Counts(_) => Dtype::U64,
             Content::Values(_) => Dtype::F64,
@@ -96,51 +96,77 @@ impl View for Entry<'_> {
         }
     }
 
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        match self.content {
-            Content::Floats(numbers) => numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
-            Content::Counts(numbers) => numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
-            Content::Values(numbers) => numbers.iter().flat_map(|n| n.to_le_bytes()).collect(),
-            Content::Bytes(bytes) => bytes.into(),
-        }
-    }
-
-    fn data_len(&self) -> usize {
-        match self.content {
+    fn size(&self) -> usize {
+        match *self {
             Content::Floats(numbers) => size_of_val(numbers),
             Content::Counts(numbers) => size_of_val(numbers),
             Content::Values(numbers) => size_of_val(numbers),
             Content::Bytes(bytes) => bytes.len(),
         }
     }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match *self {
+            Content::Floats(numbers) => write_numbers(numbers, f32::to_le_bytes, out),
+            Content::Counts(numbers) => write_numbers(numbers, u64::to_le_bytes, out),
+            Content::Values(numbers) => write_numbers(numbers, f64::to_le_bytes, out),
+            Content::Bytes(bytes) => out.write_all(bytes),
+        }
+    }
+}
+
+/// Writes numbers as N little-endian bytes each, some thousand at a time.
+fn write_numbers<T: Copy, const N: usize>(
+    numbers: &[T],
+    bytes: fn(T) -> [u8; N],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    numbers.chunks(4096).try_for_each(|some| {
+        out.write_all(&some.iter().flat_map(|&number| bytes(number)).collect::<Vec<u8>>())
+    })
+}
+
+/// Writes a container, array by array: all of it is never held, as the arrays may fill half of the memory.
+pub(crate) fn write(arrays: &Arrays, out: &mut dyn Write) -> Result<(), ArraysError> {
+    let list = |name, content, length| Entry { name, shape: vec![length], content };
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for Parameter { name, shape, values } in &arrays.parameters {
+        entries.push(Entry { name, shape: shape.clone(), content: Content::Floats(values) });
+    }
+    for Column { name, numbers } in &arrays.columns {
+        entries.push(match numbers {
+            Numbers::Counts(counts) => list(name, Content::Counts(counts), counts.len()),
+            Numbers::Values(values) => list(name, Content::Values(values), values.len()),
+        });
+    }
+    for (name, bytes) in [(TEXT, arrays.text.as_bytes()), (BYTES, &arrays.bytes)] {
+        if !bytes.is_empty() {
+            entries.push(list(name, Content::Bytes(bytes), bytes.len()));
+        }
+    }
+    // The order of the safetensors crate: large numbers first, so that all are aligned, then by name.
+    entries.sort_by(|a, b| b.content.dtype().cmp(&a.content.dtype()).then(a.name.cmp(b.name)));
+    let mut end = 0;
+    let mut infos = Vec::with_capacity(entries.len());
+    for Entry { name, shape, content } in &entries {
+        let begin = end;
+        end += content.size();
+        let (dtype, shape) = (content.dtype(), shape.clone());
+        infos.push(((*name).to_owned(), TensorInfo { dtype, shape, data_offsets: (begin, end) }));
+    }
+    let mut header = serde_json::to_vec(&Metadata::new(None, infos)?)?;
+    header.resize(header.len().next_multiple_of(8), b' ');
+    out.write_all(&(header.len() as u64).to_le_bytes())?;
+    out.write_all(&header)?;
+    entries.iter().try_for_each(|entry| entry.content.write(out))?;
+    Ok(())
 }
 
 /// The bytes of a container.
 pub(crate) fn encode(arrays: &Arrays) -> Result<Vec<u8>, ArraysError> {
-    let mut entries = Vec::with_capacity(arrays.parameters.len() + arrays.columns.len() + 2);
-    for Parameter { name, shape, values } in &arrays.parameters {
-        entries.push((
-            name.as_str(),
-            Entry { shape: shape.clone(), content: Content::Floats(values) },
-        ));
-    }
-    for Column { name, numbers } in &arrays.columns {
-        let entry = match numbers {
-            Numbers::Counts(counts) => Entry::list(Content::Counts(counts), counts.len()),
-            Numbers::Values(values) => Entry::list(Content::Values(values), values.len()),
-        };
-        entries.push((name.as_str(), entry));
-    }
-    for (name, bytes) in [(TEXT, arrays.text.as_bytes()), (BYTES, &arrays.bytes)] {
-        if !bytes.is_empty() {
-            entries.push((name, Entry::list(Content::Bytes(bytes), bytes.len())));
-        }
-    }
-    Ok(safetensors::serialize(entries, None)?)
+    let mut bytes = Vec::new();
+    write(arrays, &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads a container. safetensors checks that the header is at most 100 MB of JSON, that every length lies within
@@ -219,6 +245,21 @@ mod tests {
         assert_eq!((&read.text, &read.bytes), (&example().text, &example().bytes));
         assert_eq!(read.columns, example().columns);
         assert_eq!(decode(&encode(&Arrays::default()).unwrap()).unwrap(), Arrays::default());
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_safetensors_crate() {
+        let Arrays { parameters, .. } = example();
+        let raw: Vec<Vec<u8>> = parameters
+            .iter()
+            .map(|p| p.values.iter().flat_map(|v| v.to_le_bytes()).collect())
+            .collect();
+        let views = parameters.iter().zip(&raw).map(|(p, raw)| {
+            let view = safetensors::tensor::TensorView::new(Dtype::F32, p.shape.clone(), raw);
+            (p.name.as_str(), view.unwrap())
+        });
+        let expected = safetensors::serialize(views, None).unwrap();
+        assert_eq!(encode(&Arrays { parameters, ..Arrays::default() }).unwrap(), expected);
     }
 
     #[test]

@@ -20,12 +20,12 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use lapwing_store::{AtomicFile, StoreError};
+use lapwing_store::{AtomicFile, Digested, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::arrays::{Arrays, ArraysError, decode, encode};
+use crate::arrays::{Arrays, ArraysError, decode, write};
 use crate::saved::Saved;
 use crate::train::Progress;
 
@@ -153,13 +153,15 @@ impl CheckpointDir {
     pub(crate) fn save(&self, checkpoint: &Checkpoint) -> Result<(), CheckpointError> {
         let [last, previous, _] = self.files();
         let file = |source| StoreError::File { path: last.clone(), source };
-        let bytes = checkpoint.encode(&last)?;
+        let arrays = checkpoint.arrays(&last)?;
         std::fs::create_dir_all(&self.directory).map_err(file)?;
-        let digest = blake3::hash(&bytes);
-        let mut written = AtomicFile::create(&last)?;
-        for part in [&bytes[..], digest.as_bytes()] {
-            written.write_all(part).map_err(file)?;
-        }
+        let mut container = Digested::new(AtomicFile::create(&last)?);
+        write(&arrays, &mut container).map_err(|error| match error {
+            ArraysError::Io(error) => file(error).into(),
+            source => CheckpointError::Arrays { path: last.clone(), source },
+        })?;
+        let (mut written, digest) = container.finish();
+        written.write_all(digest.as_bytes()).map_err(file)?;
         written.sync()?;
         // A crash between the two renames leaves the previous one, which load() takes.
         match std::fs::rename(&last, &previous) {
@@ -200,7 +202,7 @@ impl CheckpointDir {
 }
 
 impl Checkpoint {
-    fn encode(&self, path: &Path) -> Result<Vec<u8>, CheckpointError> {
+    fn arrays(&self, path: &Path) -> Result<Arrays, CheckpointError> {
         let state = State {
             format: FORMAT,
             fingerprint: self.fingerprint.clone(),
@@ -210,8 +212,7 @@ impl Checkpoint {
         let text = serde_json::to_string(&state)
             .map_err(|source| CheckpointError::State { path: path.to_owned(), source })?;
         let Saved { arrays: parameters, columns, .. } = self.parts.clone();
-        let arrays = Arrays { text, parameters, columns, bytes: self.observer.clone() };
-        encode(&arrays).map_err(|source| CheckpointError::Arrays { path: path.to_owned(), source })
+        Ok(Arrays { text, parameters, columns, bytes: self.observer.clone() })
     }
 
     fn read(path: &Path) -> Result<Option<Self>, CheckpointError> {

@@ -120,6 +120,27 @@ mod tests {
     use crate::schedule::Schedule;
     use lapwing_sample::{Data, Matrix, Targets};
 
+    fn config(inputs: usize) -> TrainConfig {
+        let mlp = MlpConfig {
+            inputs,
+            hidden: vec![2],
+            outputs: 2,
+            dropout: 0.0,
+            squash: None,
+            softmax: false,
+        };
+        TrainConfig {
+            seed: 0,
+            architecture: Architecture::Mlp(mlp),
+            loss: Loss::CrossEntropy,
+            optimiser: OptimiserConfig::Adam { weight_decay: 0.0 },
+            schedule: Schedule::Constant { learning_rate: 0.01 },
+            batch_size: 1000,
+            epochs: 3,
+            patience: 3,
+        }
+    }
+
     #[test]
     fn a_checkpoint_that_names_a_source_that_does_not_exist_is_refused() {
         let rows = Matrix::new((0..16).map(|n| n as f32).collect(), 2).unwrap();
@@ -135,26 +156,8 @@ mod tests {
             valid,
             relabel,
         };
-        let mlp = MlpConfig {
-            inputs: 2,
-            hidden: vec![2],
-            outputs: 2,
-            dropout: 0.0,
-            squash: None,
-            softmax: false,
-        };
-        let config = TrainConfig {
-            seed: 0,
-            architecture: Architecture::Mlp(mlp),
-            loss: Loss::CrossEntropy,
-            optimiser: OptimiserConfig::Adam { weight_decay: 0.0 },
-            schedule: Schedule::Constant { learning_rate: 0.01 },
-            batch_size: 8,
-            epochs: 3,
-            patience: 3,
-        };
         let lap = MethodConfig::named("lap").unwrap();
-        let trainer = || Trainer::new(config.clone(), &lap, data, DeviceName::Cpu).unwrap();
+        let trainer = || Trainer::new(config(2), &lap, data, DeviceName::Cpu).unwrap();
         let mut one = trainer();
         one.run(&mut (), None).unwrap();
         let mut checkpoint = one.checkpoint(&()).unwrap();
@@ -172,5 +175,28 @@ mod tests {
         place.save(&checkpoint).unwrap();
         let said = trainer().resume(&place, &mut ()).unwrap_err().to_string();
         assert!(said.contains("names a source that the data does not have"), "{said}");
+    }
+
+    #[test]
+    fn many_sources_did_not_fit_into_the_header_of_a_checkpoint() {
+        let rows = Matrix::new((0..5000).map(|n| n as f32).collect(), 1).unwrap();
+        let targets = Targets::Classes { labels: vec![0; 5000], classes: 2 };
+        let all: Vec<u32> = (0..5000).collect();
+        let (train, valid) = all.split_at(4000);
+        let data =
+            Data { samples: &rows, targets: &targets, sources: &all, train, valid, relabel: None };
+        for method in ["lap", "standard", "noise-rate", "group-dro"] {
+            let method = MethodConfig::named(method).unwrap();
+            let mut trainer = Trainer::new(config(1), &method, data, DeviceName::Cpu).unwrap();
+            trainer.run(&mut (), None).unwrap();
+            let directory = tempfile::tempdir().unwrap();
+            let place = CheckpointDir::new(directory.path());
+            place.save(&trainer.checkpoint(&()).unwrap()).unwrap();
+            let bytes = std::fs::read(&place.files()[0]).unwrap();
+            let header = u64::from_le_bytes(*bytes.first_chunk().unwrap());
+            assert!(header < 10_000, "{header} bytes of {}", bytes.len());
+            let state = trainer.method.save().unwrap().state.to_string();
+            assert!(state.len() < 2_000, "{state}");
+        }
     }
 }

@@ -105,8 +105,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut progress = TrainingProgress::judging(&ours, *quiet);
     let judged = ours.judge(fit_ours, None, &mut progress);
     progress.finish();
-    let Some(fit_ours) = judged? else { return Ok(()) };
-    let results = Results::new(&prepared, &ours, &fit_ours, baseline)?;
+    let Some(mut fit_ours) = judged? else { return Ok(()) };
+    let results = Results::new(&prepared, &ours, &mut fit_ours, baseline)?;
     directory.write(&ours, &fit_ours, &results)?;
 
     let accuracy = results.test.as_ref().map(|metrics| metrics.primary().1);

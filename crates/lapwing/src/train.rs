@@ -410,8 +410,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut progress = TrainingProgress::judging(&job, quiet).until(&interrupt);
     let judged = job.judge(fit, Some(&checkpoints), &mut progress);
     progress.finish();
-    let Some(fit) = judged? else { return Err(stopped("while labels were judged").into()) };
-    let results = Results::new(&prepared, &job, &fit, None)?;
+    let Some(mut fit) = judged? else { return Err(stopped("while labels were judged").into()) };
+    let results = Results::new(&prepared, &job, &mut fit, None)?;
     directory.write(&job, &fit, &results)?;
 
     for warning in &results.limits {

@@ -35,7 +35,8 @@ pub(super) fn save(lap: &Lap<u32>) -> Result<Saved, MethodError> {
     let head = Head { version: STATE_VERSION, history_length, step: lap.step() };
     let sources = lap.source_states();
     let mut counts = COUNTS.map(|_| Vec::with_capacity(sources.len()));
-    let mut losses = Vec::new();
+    let held = lap.sources().map(|source| source.batches.min(history_length as u64));
+    let mut losses = Vec::with_capacity(held.sum::<u64>() as usize);
     for known in sources {
         let departure = known.first_departure_step.map_or(0, |step| step.saturating_add(1));
         let numbers = [
