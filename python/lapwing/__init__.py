@@ -18,6 +18,7 @@ that training uses everybody early and only the reliable sources late, when netw
 `.catboost`
 `lapwing.lightning`,                 a mixin and a callback for Lightning; a Trainer for Hugging Face
 `.transformers`
+`lapwing.flower`                     a strategy for Flower, where sources may not share their data
 ===================================  ===================================================================
 
 Importing `lapwing` imports NumPy and nothing else; PyTorch, scikit-learn and matplotlib are imported when used.
