@@ -341,6 +341,7 @@ pub(crate) fn report() -> Report {
             seed: Some(0),
             version: "0.1.0".into(),
             created: String::new(),
+            origin: String::new(),
         },
         warnings: vec![Warning::ClassWeightedDown {
             class: "lower".into(),

@@ -79,6 +79,9 @@ pub struct Summary {
     pub version: String,
     /// When the run was made, as it is to be shown. Leave it empty where equal runs must give equal bytes.
     pub created: String,
+    /// Whose data it is and under which licence, where that has to be said.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub origin: String,
 }
 
 fn null_is_infinite<'de, D: Deserializer<'de>>(value: D) -> Result<f64, D::Error> {

@@ -106,6 +106,7 @@ impl Run<'_> {
             seed: Some(settings.seed()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             created: String::new(),
+            origin: String::new(),
         }
     }
 

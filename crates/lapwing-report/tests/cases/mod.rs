@@ -96,6 +96,7 @@ pub(crate) fn hostile() -> Report {
             method: text(3),
             version: text(4),
             created: text(5),
+            origin: text(6),
             steps: 50,
             folds: 3,
             judged_rows: 1234,

@@ -121,7 +121,7 @@ pub(super) fn demonstration(seed: u64) -> Result<Demonstration, RunError> {
         name: "digits",
         target: "digit",
         source: "hospital",
-        origin: "handwritten digits by E. Alpaydin and C. Kaynak (UCI Machine Learning Repository, CC BY 4.0), dealt out \
+        origin: "Handwritten digits by E. Alpaydin and C. Kaynak (UCI Machine Learning Repository, CC BY 4.0), dealt out \
                  to hospitals that do not exist, of which some spoil theirs",
         train: table(rows.iter().map(|(digit, hospital)| (digit, HOSPITALS[*hospital].0))),
         test: table(test.iter().map(|digit| (digit, ""))),

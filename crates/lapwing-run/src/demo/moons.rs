@@ -79,7 +79,7 @@ pub(super) fn demonstration(seed: u64) -> Demonstration {
         name: "moons",
         target: "moon",
         source: "source",
-        origin: "made up: two half moons that reach into each other, as in the paper on LAP",
+        origin: "Made up: two half moons that reach into each other, as in the paper on LAP",
         train: table(&train),
         test: table(&test),
         sources: DEMO_LEVELS.iter().map(|&level| (wrong(level), fault(level))).collect(),
