@@ -328,6 +328,13 @@ fn rows_at_a_time(
             if let codec @ (Compression::BROTLI(_) | Compression::LZO) = chunk.compression() {
                 return Err(DataError::Codec { path: path.to_owned(), codec: codec.to_string() });
             }
+            // The reader takes it for granted, and panics otherwise.
+            let begin = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+            if begin < 0 || chunk.compressed_size() < 0 {
+                let (path, message) =
+                    (path.to_owned(), "a column begins or ends before the file".to_owned());
+                return Err(DataError::Damaged { path, format: "Parquet", message });
+            }
             bytes = bytes.saturating_add(chunk.uncompressed_size().max(0) as u64);
         }
         let in_group = group.num_rows().max(0) as u64;

@@ -226,9 +226,11 @@ fn no_flipped_byte_of_a_parquet_file_makes_the_reader_panic() {
     let bytes = parquet_bytes();
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("t.parquet");
-    for position in (0..bytes.len()).step_by(3) {
+    // Numbers of the footer change their sign with their lowest bit: a column of negative length was a panic.
+    let footer = (bytes.len() - 700..bytes.len()).map(|position| (position, 0));
+    for (position, bit) in (0..bytes.len()).step_by(3).map(|at| (at, at % 8)).chain(footer) {
         let mut damaged = bytes.clone();
-        damaged[position] ^= 1 << (position % 8);
+        damaged[position] ^= 1 << bit;
         fs::write(&path, &damaged).unwrap();
         // Any answer will do, as long as there is one.
         let _ = Dataset::read(&path, &ReadOptions::new("y", "s"));
