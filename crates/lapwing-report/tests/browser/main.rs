@@ -267,13 +267,16 @@ fn ten_thousand_sources_stay_usable() {
     assert_eq!(shown(&mut browser).len(), 50);
 
     browser.click("#filter input");
-    browser.call("Input.insertText", json!({ "text": "annotator 999" }));
-    assert_eq!(shown(&mut browser).len(), 11);
+    browser.call("Input.insertText", json!({ "text": "annotator 500" }));
+    let found = shown(&mut browser);
+    assert!(found.contains(&"annotator 500".to_owned()) && found.len() < 12, "{found:?}");
+    assert!(found.iter().all(|name| name.contains("annotator 500")), "{found:?}");
 
     browser.eval("document.querySelector('#filter input').select()");
     browser.call("Input.insertText", json!({ "text": "annotator" }));
     browser.click("#all");
-    assert_eq!(shown(&mut browser).len(), 10_000);
+    // The worst and an even choice of the others: the page stays small.
+    assert_eq!(shown(&mut browser).len(), 2_000);
     let lines = browser.eval("document.querySelectorAll('#weights .line').length");
     assert!(lines.as_u64().unwrap() <= 70, "{lines}");
     assert_eq!(browser.complaints(), Complaints::default());
