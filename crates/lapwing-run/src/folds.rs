@@ -183,11 +183,11 @@ impl Folds {
                 }
                 said => said?,
             };
-            let Some((said, learnt)) = said else { return Ok(None) };
+            let Some(Said { probabilities: said, met }) = said else { return Ok(None) };
             for (row, said) in judged.iter().zip(said.chunks_exact(*classes)) {
                 // A network cannot judge a class that it has never met.
                 if let Ok(place) = rows.binary_search(row)
-                    && learnt[labels[*row as usize] as usize]
+                    && met[labels[*row as usize] as usize]
                 {
                     probabilities[place * classes..(place + 1) * classes].copy_from_slice(said);
                 }
@@ -205,14 +205,14 @@ impl Folds {
         Ok(Some(Ok(JudgedLabels { networks: self.networks, rows, noise })))
     }
 
-    /// Trains one network: its probabilities of the rows that it has not seen, and which classes it has met.
+    /// Trains one network, and asks it of the rows that it has not seen.
     fn train(
         &self,
         run: &FoldRun<'_>,
         fold: usize,
         checkpoints: Option<&Checkpoints>,
         watch: &mut dyn Watch,
-    ) -> Result<Option<(Vec<f32>, Vec<bool>)>, RunError> {
+    ) -> Result<Option<Said>, RunError> {
         let (train, valid) = self.parts(run, fold);
         let data = Data { train: &train, valid: &valid, ..run.data };
         let config = self.config(run.config, fold, train.len());
@@ -243,7 +243,7 @@ impl Folds {
             Predictions::Classes { probabilities, .. } => probabilities,
             Predictions::Values(_) => Vec::new(),
         };
-        Ok(Some((said, met(&data, method.guards()))))
+        Ok(Some(Said { probabilities: said, met: met(&data, method.guards()) }))
     }
 
     /// What a network trains on, and what chooses its best epoch: the same share of its rows as in the run, evenly over
@@ -329,6 +329,14 @@ pub struct FoldRun<'a> {
 /// Where the network of a fold saves its state.
 pub(crate) fn fold_checkpoints(run: &CheckpointDir, fold: usize) -> CheckpointDir {
     CheckpointDir::new(run.path().join(format!("fold-{}", fold + 1)))
+}
+
+/// What a network says of the rows that it has not seen.
+struct Said {
+    /// The probability of every class, row after row.
+    probabilities: Vec<f32>,
+    /// The classes that it has met.
+    met: Vec<bool>,
 }
 
 /// Which classes a network meets in training.

@@ -39,7 +39,7 @@ pub(super) struct Usual {
 /// What a source counts for; nothing where it has few rows, or is not to be compared with.
 fn weight(source: &SourceNoise, noisy: bool) -> Option<f64> {
     let counts = source.rows >= FEWEST_ROWS && (noisy || source.noise_rate.low < UNRELIABLE);
-    counts.then(|| source.rows as f64 * (1.0 - source.noise_rate.estimate))
+    counts.then_some(source.rows as f64 * (1.0 - source.noise_rate.estimate))
 }
 
 impl Others {
