@@ -17,6 +17,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type};
 use crate::date::{DAY, Moment};
 use crate::error::{DataError, Place};
 use crate::guard::MAX_RECORD_BYTES;
+use crate::shelter::sheltered;
 use crate::value::Raw;
 
 /// Rows decoded at a time, at most: the part of a Parquet file that is in memory twice.
@@ -265,7 +266,7 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>, DataError> {
     if &end != b"PAR1" {
         return Err(DataError::Truncated { path: path.to_owned(), format: "Parquet" });
     }
-    SerializedFileReader::new(file).map_err(|error| damaged(path, error))
+    sheltered(|| SerializedFileReader::new(file)).map_err(|error| damaged(path, error))
 }
 
 fn damaged(path: &Path, error: impl std::error::Error) -> DataError {
@@ -374,11 +375,9 @@ pub(crate) fn scan<E: From<DataError>>(
             let optional = schema.column(leaf).max_def_level() > 0;
             Ok(Stream { reader: group.get_column_reader(leaf)?, meaning, optional })
         };
-        let mut streams = readable
-            .iter()
-            .map(|column| column.as_ref().map(stream).transpose())
-            .collect::<Result<Vec<_>, ParquetError>>()
-            .map_err(damaged)?;
+        let each = || readable.iter().map(|column| column.as_ref().map(stream).transpose());
+        let mut streams =
+            sheltered(|| each().collect::<Result<Vec<_>, ParquetError>>()).map_err(damaged)?;
         let mut left = group.metadata().num_rows().max(0) as u64;
         while left > 0 {
             let count = left.min(at_a_time as u64) as usize;
@@ -387,7 +386,7 @@ pub(crate) fn scan<E: From<DataError>>(
                 None => Ok(Cells::Nothing),
             };
             let batch: Vec<Cells> =
-                streams.iter_mut().map(cells).collect::<Result<_, _>>().map_err(damaged)?;
+                sheltered(|| streams.iter_mut().map(cells).collect()).map_err(damaged)?;
             let mut lengths = vec![0; count];
             batch.iter().for_each(|column| column.add_lengths(&mut lengths));
             if let Some(index) = lengths.iter().position(|length| *length > MAX_RECORD_BYTES as u64)

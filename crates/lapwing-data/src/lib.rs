@@ -27,6 +27,7 @@ mod profile;
 mod records;
 mod rewrite;
 mod schema;
+mod shelter;
 mod split;
 mod survey;
 mod table;

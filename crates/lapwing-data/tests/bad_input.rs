@@ -222,6 +222,19 @@ fn truncated_or_damaged_parquet() {
 }
 
 #[test]
+fn a_parquet_file_without_its_dictionaries_was_a_panic() {
+    let mut bytes = parquet_bytes();
+    // The header of a page begins with its type, doubled: a dictionary (2) becomes an index (1).
+    let dictionary = [0x15, 0x04, 0x15];
+    let pages: Vec<usize> =
+        (0..bytes.len() - 3).filter(|&at| bytes[at..at + 3] == dictionary).collect();
+    assert!(!pages.is_empty());
+    pages.into_iter().for_each(|page| bytes[page + 1] = 0x02);
+    let error = read_as("t.parquet", &bytes, &ReadOptions::new("y", "s")).unwrap_err();
+    assert!(matches!(error, DataError::Damaged { format: "Parquet", .. }), "{error}");
+}
+
+#[test]
 fn no_flipped_byte_of_a_parquet_file_makes_the_reader_panic() {
     let bytes = parquet_bytes();
     let dir = TempDir::new().unwrap();
