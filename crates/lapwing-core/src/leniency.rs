@@ -39,7 +39,7 @@ pub fn false_alarm_rate(
     sources: usize,
     history_length: usize,
 ) -> Result<f64, LapError> {
-    if !(leniency >= 0.0) {
+    if leniency.is_nan() || leniency < 0.0 {
         return Err(LapError::Parameter {
             parameter: "leniency",
             value: leniency,
