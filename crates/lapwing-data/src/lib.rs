@@ -40,7 +40,7 @@ pub use dataset::{Dataset, Dropped, ReadOptions, Sources, Warning};
 pub use distinct::Distinct;
 pub use error::{DataError, Place, Stray};
 pub use file::TableFile;
-pub use input::{EncodedRows, Encoder, EncoderConfig, Input, InputKind, Unseen};
+pub use input::{Columns, EncodedRows, Encoder, EncoderConfig, Input, InputKind, Unseen};
 pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};
 pub use new_data::{NewData, NewDataOptions};

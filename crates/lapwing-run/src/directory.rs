@@ -4,8 +4,8 @@
 //! run.json             what it was started on, and the digests of its results
 //! config.toml          settings, defaults included
 //! checkpoint/          for going on after a crash, until it is finished
-//! model.safetensors    parameters
-//! model.json           network, preprocessing, classes
+//! model.safetensors    parameters; of trees: model.ubj
+//! model.json           network or trees, preprocessing, classes
 //! metrics.csv          epoch, split, metric, value
 //! sources.csv          one row per source, with its verdict
 //! rows.csv             the rows whose labels were judged, those first that are most likely wrong
@@ -36,8 +36,8 @@ use crate::folds::{MOST_FOLDS, fold_checkpoints};
 use crate::manifest::{Input, Manifest, RUN, kernels};
 use crate::results::MetricLine;
 use crate::{
-    Checkpoints, Fit, Job, Results, RunError, Settings, model_file, rows_file, sources_file,
-    trajectory_file,
+    Checkpoints, Fit, Job, Learnt, Results, RunError, Settings, model_file, rows_file,
+    sources_file, trajectory_file,
 };
 
 const CONFIG: &str = "config.toml";
@@ -50,9 +50,10 @@ const REPORT_DATA: &str = "report.json";
 const REPORT: &str = "report.html";
 /// What a run leaves; nothing else in a directory is ever touched. The manifest comes last: as long as it is the old
 /// one, the new results are not taken for what they are not.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     model_file::DESCRIPTION,
     model_file::WEIGHTS,
+    model_file::TREES,
     METRICS,
     SOURCES,
     ROWS,
@@ -307,6 +308,11 @@ impl RunDirectory {
         replace(&self.work.join(RUN), &[&manifest.encode()?])?;
         if self.replaces {
             Successor::of(&self.path).complete(&FILES)?;
+            // The run that was there may have been of the other kind.
+            let _ = std::fs::remove_file(self.path.join(match fit.model {
+                Learnt::Network(_) => model_file::TREES,
+                Learnt::Trees(_) => model_file::WEIGHTS,
+            }));
         }
         self.tidy();
         Ok(())

@@ -10,6 +10,7 @@ use lapwing_report::{ReportError, reveal};
 use lapwing_sample::SampleError;
 use lapwing_store::StoreError;
 use lapwing_train::{DeviceError, MethodError, ModelError, PlanError, TrainError};
+use lapwing_trees::TreesError;
 use thiserror::Error;
 
 /// Why a run cannot start, go on, or be read.
@@ -25,6 +26,18 @@ pub enum RunError {
     /// Training failed.
     #[error(transparent)]
     Train(#[from] TrainError),
+    /// Trees cannot be grown or read.
+    #[error(transparent)]
+    Trees(#[from] TreesError),
+    /// A setting of networks, and trees.
+    #[error("{0} is for networks, and the model is trees")]
+    NotForTrees(&'static str),
+    /// A device that trees are not grown on.
+    #[error("trees are grown on the cpu, and the device is {0}")]
+    TreesDevice(String),
+    /// A method that is for networks.
+    #[error("trees are grown with lap or standard: {0} is for networks")]
+    TreesMethod(&'static str),
     /// No leniency has the rate of false alarms that was asked for.
     #[error(transparent)]
     Leniency(#[from] LapError),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use lapwing_core::Lap;
 use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
 use lapwing_sample::{Data, Samples};
@@ -11,12 +12,13 @@ use lapwing_train::{
     CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, MethodKind, Model,
     Observer, OptimiserConfig, Plan, Resumed, Step, TrainConfig, Trainer, Wishes, plan,
 };
+use lapwing_trees::TreesConfig;
 
 use crate::recorder::{MOST_POINTS, Recorder};
 use crate::settings::LossName;
 use crate::{
-    Choice, FoldRun, Folds, JudgedLabels, LabelledRows, Metrics, Prepared, RunError, Settings,
-    Unjudged, model_file,
+    Choice, FoldRun, Folds, JudgedLabels, LabelledRows, Learnt, Metrics, ModelKind, Prepared,
+    RunError, Settings, Unjudged, model_file,
 };
 
 /// Fewest rows that can be called a training set.
@@ -37,6 +39,9 @@ pub struct Job<'a> {
     pub plan: Plan,
     /// Preprocessing, fitted on the training rows.
     pub input: Input,
+    /// The trees that are grown, where no network is trained; plan and configuration are then those of networks that
+    /// judge labels, and so is this preprocessing.
+    trees: Option<(TreesConfig, Input)>,
     config: TrainConfig,
     method: MethodConfig,
     device: DeviceName,
@@ -99,7 +104,7 @@ pub struct Checkpoints {
 #[derive(Debug)]
 pub struct Fit {
     /// The model.
-    pub model: Model,
+    pub model: Learnt,
     /// All epochs.
     pub history: Vec<Epoch>,
     /// Steps done.
@@ -126,7 +131,9 @@ impl<'a> Job<'a> {
         let guards = guards(dataset, split, settings)?;
         let input = InputKind::Table.fit(dataset, &split.train)?;
         let sources = sources_in(dataset, &split.train).len();
-        let settings = &settings.clone().with_leniency(sources)?;
+        let wants_trees = settings.wants_trees();
+        let settings = if wants_trees { settings.for_trees()? } else { settings.clone() };
+        let settings = &settings.with_leniency(sources)?;
         let rule = settings.rule();
         let shape = DataShape {
             rows: split.train.len(),
@@ -137,8 +144,23 @@ impl<'a> Job<'a> {
         };
         let usual = plan(&shape, rule.history_length, &Wishes::default())?;
         let usual = filled(&Settings::default(), dataset, &usual)?;
-        let mut plan = plan(&shape, rule.history_length, &settings.wishes()?)?;
-        let settings = filled(settings, dataset, &plan)?;
+        let wishes = if wants_trees { Wishes::default() } else { settings.wishes()? };
+        let mut plan = plan(&shape, rule.history_length, &wishes)?;
+        let (trees, settings, usual) = match wants_trees {
+            false => (None, filled(settings, dataset, &plan)?, usual),
+            true => {
+                let columns = InputKind::Columns.fit(dataset, &split.train)?;
+                let trees = settings.trees(dataset, &columns, &guards)?;
+                trees.check(&data(dataset, split, &*columns.bind(&dataset.table)?))?;
+                plan.depression_strength = trees.rule.depression_strength;
+                let settings = settings.filled_for_trees(dataset, &trees)?;
+                // What is usual for trees is nobody's choice, but for the trees themselves.
+                let usual_trees = Settings::default().for_trees()?;
+                let config = usual_trees.trees(dataset, &columns, &guards)?;
+                let usual_trees = usual_trees.filled_for_trees(dataset, &config)?;
+                (Some((trees, columns)), settings, Settings { model: usual.model, ..usual_trees })
+            }
+        };
         let bound = input.bind(&dataset.table)?;
         let data = data(dataset, split, &*bound);
         let config = plan.config(settings.seed());
@@ -150,7 +172,11 @@ impl<'a> Job<'a> {
         plan.steps = trainer.steps();
         drop(trainer);
         drop(bound);
-        Ok(Self { dataset, split, settings, usual, plan, input, config, method, device })
+        let (trees, input) = match trees {
+            Some((trees, columns)) => (Some((trees, input)), columns),
+            None => (None, input),
+        };
+        Ok(Self { dataset, split, settings, usual, plan, input, trees, config, method, device })
     }
 
     /// Trains.
@@ -159,17 +185,14 @@ impl<'a> Job<'a> {
         checkpoints: Option<&Checkpoints>,
         watch: &mut dyn Watch,
     ) -> Result<Option<Fit>, RunError> {
+        if let Some((trees, _)) = &self.trees {
+            return self.grow(trees, checkpoints, watch);
+        }
         let bound = self.input.bind(&self.dataset.table)?;
         let data = data(self.dataset, self.split, &*bound);
         let mut trainer = Trainer::new(self.config.clone(), &self.method, data, self.device)?;
-        let mut witness = Witness {
-            recorder: Recorder::new(MOST_POINTS),
-            lowered: vec![false; self.dataset.sources.names.len()],
-            loss: None,
-            last_epoch: None,
-            epochs: (self.plan.steps / trainer.batches().max(1) as u64) as usize,
-            watch,
-        };
+        let epochs = (self.plan.steps / trainer.batches().max(1) as u64) as usize;
+        let mut witness = Witness::new(self.dataset.sources.names.len(), epochs, watch);
         if let Some(saved) = checkpoints.filter(|checkpoints| checkpoints.resume) {
             let resumed = trainer.resume(&saved.directory, &mut witness)?;
             witness.last_epoch = trainer.history().last().cloned();
@@ -190,10 +213,10 @@ impl<'a> Job<'a> {
         }
         let trajectory = witness.recorder.into_points();
         Ok(Some(Fit {
-            model: trainer.model()?,
+            model: Learnt::Network(trainer.model()?),
             history: trainer.history().to_vec(),
             steps: trainer.history().last().map_or(0, |epoch| epoch.step),
-            sources: self.facts(&trainer),
+            sources: self.facts(|source| trainer.standing(source).weight, trainer.method().lap()),
             trajectory,
             labels: Err(Unjudged::NotAsked),
         }))
@@ -227,7 +250,8 @@ impl<'a> Job<'a> {
             Ok(folds) => folds,
             Err(why) => return Ok(Some(Fit { labels: Err(why), ..fit })),
         };
-        let bound = self.input.bind(&self.dataset.table)?;
+        let input = self.trees.as_ref().map_or(&self.input, |(_, networks)| networks);
+        let bound = input.bind(&self.dataset.table)?;
         let data = data(self.dataset, self.split, &*bound);
         let run = FoldRun {
             data,
@@ -241,7 +265,12 @@ impl<'a> Job<'a> {
         Ok(judged.map(|labels| Fit { labels, ..fit }))
     }
 
-    fn facts(&self, trainer: &Trainer<'_>) -> Vec<SourceRow> {
+    /// What is known of every source: its weight, and what the rule has seen of it.
+    pub(crate) fn facts(
+        &self,
+        weight: impl Fn(u32) -> f64,
+        lap: Option<&Lap<u32>>,
+    ) -> Vec<SourceRow> {
         let guards = self.method.guards();
         let ruling = |source: u32| {
             let rulings = [(&guards.blocked, Ruling::Blocked), (&guards.trusted, Ruling::Trusted)];
@@ -251,7 +280,7 @@ impl<'a> Job<'a> {
             .zip(&self.dataset.sources.names)
             .map(|(source, name)| SourceRow {
                 source: name.clone(),
-                weight: trainer.standing(source).weight,
+                weight: weight(source),
                 rule_weight: 1.0,
                 ruling: ruling(source),
                 ..SourceRow::default()
@@ -260,7 +289,7 @@ impl<'a> Job<'a> {
         for &row in &self.split.train {
             facts[self.dataset.sources.codes[row as usize] as usize].rows += 1;
         }
-        let Some(lap) = trainer.method().lap() else { return facts };
+        let Some(lap) = lap else { return facts };
         for status in lap.sources() {
             let known = &mut facts[*status.source as usize];
             *known = SourceRow {
@@ -276,7 +305,7 @@ impl<'a> Job<'a> {
     }
 
     /// Metrics of a model on what there is to test on; `None` where there is no row.
-    pub fn test(&self, model: &Model, prepared: &Prepared) -> Result<Option<Metrics>, RunError> {
+    pub fn test(&self, model: &Learnt, prepared: &Prepared) -> Result<Option<Metrics>, RunError> {
         if let Some(data) = &prepared.test {
             let (target, predictions) = model_file::test(model, &self.input, data)?;
             return Ok(Metrics::of(&target, &predictions));
@@ -285,6 +314,16 @@ impl<'a> Job<'a> {
         let bound = self.input.bind(&self.dataset.table)?;
         let predictions = model.predict(&*bound, rows)?;
         Ok(Metrics::of(&self.dataset.target.select(rows), &predictions))
+    }
+
+    /// The trees that are grown, where no network is trained.
+    pub fn trees(&self) -> Option<&TreesConfig> {
+        self.trees.as_ref().map(|(trees, _)| trees)
+    }
+
+    /// Steps planned: batches, or rounds.
+    pub fn steps(&self) -> u64 {
+        self.trees().map_or(self.plan.steps, |trees| (trees.rehearsal + trees.rounds) as u64)
     }
 
     /// The method with its parameters.
@@ -304,13 +343,21 @@ impl<'a> Job<'a> {
 }
 
 /// Records, counts, and passes on what happens.
-struct Witness<'w> {
-    recorder: Recorder,
+pub(crate) struct Witness<'w> {
+    pub(crate) recorder: Recorder,
     lowered: Vec<bool>,
     loss: Option<f64>,
-    last_epoch: Option<Epoch>,
+    pub(crate) last_epoch: Option<Epoch>,
     epochs: usize,
     watch: &'w mut dyn Watch,
+}
+
+impl<'w> Witness<'w> {
+    pub(crate) fn new(sources: usize, epochs: usize, watch: &'w mut dyn Watch) -> Self {
+        let recorder = Recorder::new(MOST_POINTS);
+        let lowered = vec![false; sources];
+        Self { recorder, lowered, loss: None, last_epoch: None, epochs, watch }
+    }
 }
 
 impl Observer for Witness<'_> {
@@ -366,7 +413,7 @@ fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Setting
         validation_fraction: Some(split.validation),
         method: Some(settings.method()),
         parameters: settings.all_parameters(),
-        model: Some(Choice::Is(plan.architecture.kind())),
+        model: Some(Choice::Is(ModelKind::Network(plan.architecture.kind()))),
         loss: Some(Choice::Is(loss)),
         huber_delta,
         hidden: network.hidden,
@@ -394,7 +441,11 @@ fn filled(settings: &Settings, dataset: &Dataset, plan: &Plan) -> Result<Setting
 }
 
 /// The rows to train and to validate on.
-fn data<'a>(dataset: &'a Dataset, split: &'a Split, samples: &'a dyn Samples) -> Data<'a> {
+pub(crate) fn data<'a>(
+    dataset: &'a Dataset,
+    split: &'a Split,
+    samples: &'a dyn Samples,
+) -> Data<'a> {
     Data {
         samples,
         targets: &dataset.target,

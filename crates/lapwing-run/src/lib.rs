@@ -46,10 +46,12 @@ mod error;
 mod fit;
 mod folds;
 mod judgement;
+mod learnt;
 mod limits;
 mod manifest;
 mod metrics;
 mod model_file;
+mod model_kind;
 mod paired;
 mod prepare;
 mod recorder;
@@ -60,6 +62,7 @@ mod rows_file;
 mod settings;
 mod sources_file;
 mod trajectory_file;
+mod trees;
 
 pub use choice::Choice;
 pub use compare::{Comparison, Outcome};
@@ -70,8 +73,10 @@ pub use fit::{Checkpoints, Fit, Job, Progress, Watch};
 pub use folds::{
     FOLDS, FoldRun, Folds, JudgedLabels, LabelledRows, MOST_FOLDS, MOST_ROWS, MOST_STEPS, Unjudged,
 };
+pub use learnt::Learnt;
 pub use metrics::Metrics;
 pub use model_file::{Evaluation, Predicted, Predictor};
+pub use model_kind::ModelKind;
 pub use paired::{Difference, Spread};
 pub use prepare::Prepared;
 pub use recorder::{MOST_POINTS, Recorder};

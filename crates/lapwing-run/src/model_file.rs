@@ -1,33 +1,39 @@
-//! `model.json` and `model.safetensors`: enough to predict anywhere.
+//! `model.json` and `model.safetensors`, or `model.ubj` for trees: enough to predict anywhere.
 //!
-//! `model.json` holds the network's description, the digest of its parameters, the fitted preprocessing, the classes and
-//! the scale of the target. Both files are data and nothing else; what they say is checked before it is used.
+//! `model.json` holds the description of network or trees, the digest of the other file, the fitted preprocessing, the
+//! classes and the scale of the target. Both files are data and nothing else; what they say is checked before it is used.
 
 use std::path::Path;
 
 use lapwing_data::{DataError, Input, NewData, NewDataOptions, NewRows, Schema, Unseen};
-use lapwing_sample::{TargetSpec, Targets};
+use lapwing_sample::{InputSpec, TargetSpec, Targets};
 use lapwing_store::replace;
 use lapwing_train::{DeviceName, Model, ModelSpec, Predictions};
+use lapwing_trees::{Forest, ForestSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::directory::settle;
-use crate::{Metrics, RunError};
+use crate::{Learnt, Metrics, RunError};
 
-/// The second names its input; in the first it was always a table.
-const FORMAT: u32 = 2;
+/// The second names its input; in the first it was always a table. The third has trees in place of a network.
+const FORMAT: u32 = 3;
+const OF_NETWORKS: u32 = 2;
 const OLDEST: u32 = 1;
 const TABLE: &str = "table";
 /// Largest description read. A hundred thousand columns with their levels take a few dozen megabytes.
 const LARGEST: u64 = 1 << 28;
 pub(crate) const WEIGHTS: &str = "model.safetensors";
+pub(crate) const TREES: &str = "model.ubj";
 pub(crate) const DESCRIPTION: &str = "model.json";
 
 #[derive(Serialize)]
 struct Written<'a> {
     format: u32,
-    network: ModelSpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<ModelSpec>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trees: Option<ForestSpec>,
     input: &'static str,
     preprocessing: &'a Input,
 }
@@ -36,7 +42,8 @@ struct Written<'a> {
 #[serde(deny_unknown_fields)]
 struct Read {
     format: u32,
-    network: ModelSpec,
+    network: Option<ModelSpec>,
+    trees: Option<ForestSpec>,
     input: Option<String>,
     preprocessing: Box<RawValue>,
 }
@@ -44,7 +51,7 @@ struct Read {
 /// A model with its preprocessing: predicts tables.
 #[derive(Debug)]
 pub struct Predictor {
-    model: Model,
+    model: Learnt,
     input: Input,
 }
 
@@ -73,11 +80,14 @@ pub struct Evaluation {
 }
 
 /// Writes both files, the description last: it names the digest of the other. Gives the description back.
-pub(crate) fn write(directory: &Path, model: &Model, input: &Input) -> Result<Vec<u8>, RunError> {
-    let network = model.save(&directory.join(WEIGHTS))?;
+pub(crate) fn write(directory: &Path, model: &Learnt, input: &Input) -> Result<Vec<u8>, RunError> {
+    let (format, network, trees) = match model {
+        Learnt::Network(model) => (OF_NETWORKS, Some(model.save(&directory.join(WEIGHTS))?), None),
+        Learnt::Trees(forest) => (FORMAT, None, Some(forest.save(&directory.join(TREES))?)),
+    };
     let path = directory.join(DESCRIPTION);
     let kind = input.kind().name();
-    let written = Written { format: FORMAT, network, input: kind, preprocessing: input };
+    let written = Written { format, network, trees, input: kind, preprocessing: input };
     let mut text = serde_json::to_vec_pretty(&written)
         .map_err(|error| RunError::Damaged { path: path.clone(), reason: error.to_string() })?;
     text.push(b'\n');
@@ -108,17 +118,27 @@ impl Predictor {
         let input = Input::from_json(kind, read.preprocessing.get())
             .map_err(|error| damaged(error.to_string()))?;
         let schema = input.schema();
-        let fits = match read.network.task {
-            TargetSpec::Classes { classes } => classes == schema.classes.len(),
-            TargetSpec::Values(_) => schema.classes.is_empty(),
+        let fits = |task: &TargetSpec, takes: InputSpec| {
+            let classes = match task {
+                TargetSpec::Classes { classes } => *classes == schema.classes.len(),
+                TargetSpec::Values(_) => schema.classes.is_empty(),
+            };
+            match classes && task.task() == schema.task && takes == input.spec() {
+                true => Ok(()),
+                false => Err(damaged("model and preprocessing do not fit each other".to_owned())),
+            }
         };
-        if !fits
-            || read.network.task.task() != schema.task
-            || read.network.architecture.input() != input.spec()
-        {
-            return Err(damaged("network and preprocessing do not fit each other".to_owned()));
-        }
-        let model = Model::load(&directory.join(WEIGHTS), read.network, device)?;
+        let model = match (read.network, read.trees) {
+            (Some(network), None) => {
+                fits(&network.task, network.architecture.input())?;
+                Learnt::Network(Model::load(&directory.join(WEIGHTS), network, device)?)
+            }
+            (None, Some(trees)) => {
+                fits(&trees.task, InputSpec::Vector { width: trees.features })?;
+                Learnt::Trees(Forest::load(&directory.join(TREES), trees)?)
+            }
+            _ => return Err(damaged("expected either a network or trees".to_owned())),
+        };
         Ok(Self { model, input })
     }
 
@@ -138,7 +158,7 @@ impl Predictor {
         table.each_part(|part| {
             let rows: Vec<u32> = (0..part.table.len() as u32).collect();
             let bound = self.input.bind(&part.table).map_err(RunError::from)?;
-            let predictions = self.model.predict(&*bound, &rows).map_err(RunError::from)?;
+            let predictions = self.model.predict(&*bound, &rows)?;
             total += rows.len() as u64;
             for found in self.input.unseen(&part.table) {
                 match unseen.iter_mut().find(|known| known.column == found.column) {
@@ -179,7 +199,7 @@ impl Predictor {
 
 /// Target and predictions of a table read after training. A class that training never saw is an error.
 pub(crate) fn test(
-    model: &Model,
+    model: &Learnt,
     input: &Input,
     data: &NewData,
 ) -> Result<(Targets, Predictions), RunError> {

@@ -11,15 +11,15 @@ use lapwing_core::{LapConfig, LapError, leniency_for_false_alarm};
 use lapwing_data::{Kind, ReadOptions, SplitConfig};
 use lapwing_sample::Task;
 use lapwing_train::{
-    Audience, Guards, Loss, METHODS, MethodConfig, MethodError, MethodKind, NetworkKind, Parameter,
-    Weighs, Wishes,
+    Audience, Guards, Loss, METHODS, MethodConfig, MethodError, MethodKind, Parameter, Weighs,
+    Wishes,
 };
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::choice::Choice;
-use crate::{FOLDS, MOST_FOLDS, RunError};
+use crate::{FOLDS, MOST_FOLDS, ModelKind, RunError};
 
 const MOMENTUM: f64 = 0.9;
 /// The method for classes.
@@ -168,7 +168,7 @@ settings! {
     /// How sources are treated.
     method: &'static dyn MethodKind,
     /// What is trained.
-    model: Choice<NetworkKind>,
+    model: Choice<ModelKind>,
     /// Which loss.
     loss: Choice<LossName>,
     /// Where the linear part of Huber's loss begins, in standard deviations of the target.
@@ -445,7 +445,7 @@ impl Settings {
             return Err(RunError::HuberDelta);
         }
         Ok(Wishes {
-            network: self.model.and_then(Choice::chosen),
+            network: self.model.and_then(Choice::chosen).and_then(ModelKind::network),
             hidden: self.hidden.clone(),
             dropout: self.dropout.map(|dropout| dropout as f32),
             loss: loss.map(|loss| loss.with(self.huber_delta)),

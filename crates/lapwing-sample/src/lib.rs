@@ -12,17 +12,25 @@
 mod data;
 mod draws;
 mod input;
+mod loss;
 mod matrix;
 mod png;
+mod predictions;
 mod samples;
 mod scale;
+mod softmax;
+mod source_losses;
 mod target;
 
 pub use data::{Data, DataError, Relabel};
 pub use draws::{Draws, box_muller};
 pub use input::InputSpec;
+pub use loss::Loss;
 pub use matrix::Matrix;
 pub use png::png;
+pub use predictions::Predictions;
 pub use samples::{Block, Exhibit, SampleError, Samples, Values, View};
 pub use scale::{Scale, Spread};
+pub use softmax::{negative_log_probability, probability, softmax};
+pub use source_losses::SourceLosses;
 pub use target::{TargetSpec, Targets, Task, UNSEEN_CLASS, UnknownTask};

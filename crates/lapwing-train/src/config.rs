@@ -1,10 +1,9 @@
 //! The settings of a run.
 
-use lapwing_sample::{Data, Targets};
+use lapwing_sample::{Data, Loss, Targets};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
-use crate::loss::Loss;
 use crate::network::Architecture;
 use crate::optimiser::OptimiserConfig;
 use crate::schedule::Schedule;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use burn::module::{Module, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
 use lapwing_core::Peers;
-use lapwing_sample::{Data, Draws, Matrix, TargetSpec, Task};
+use lapwing_sample::{Data, Draws, Loss, Matrix, TargetSpec, Task};
 
 use crate::agreement::BatchFacts;
 use crate::batch::Batch;
 use crate::config::TrainConfig;
 use crate::error::TrainError;
-use crate::loss::Loss;
+use crate::loss::per_sample;
 use crate::method::{MethodError, Observed};
 use crate::model::{Model, losses, outputs};
 use crate::network::{Architecture, Forward, Input, Network, Outputs, Training};
@@ -175,7 +175,7 @@ impl<'a> Learner<'a> {
         let masks = Draws::of(self.seed, Purpose::Dropout, self.number, batch.step);
         let mut training = Training::new(masks);
         let Outputs { logits: outputs, .. } = self.network.forward(input, Some(&mut training));
-        let losses = self.loss.per_sample(outputs.clone(), batch.targets.clone());
+        let losses = per_sample(&self.loss, outputs.clone(), batch.targets.clone());
         let seen = to_vec(losses.clone().inner());
         let (rows, any_finite) = (batch.len(), true);
         Pass { seen, losses, outputs, rows, any_finite, statistics: training.statistics }

@@ -52,9 +52,7 @@ mod random;
 mod resume;
 mod saved;
 mod schedule;
-mod softmax;
 mod train;
-mod validation;
 
 pub use arrays::ArraysError;
 pub use batch::Batch;
@@ -63,16 +61,16 @@ pub use config::TrainConfig;
 pub use device::{DeviceError, DeviceName, kernels};
 pub use error::TrainError;
 pub use lapwing_sample::{
-    Block, Data, DataError, Exhibit, InputSpec, Matrix, Relabel, SampleError, Samples, Scale,
-    TargetSpec, Targets, Task, Values, View,
+    Block, Data, DataError, Exhibit, InputSpec, Loss, Matrix, Predictions, Relabel, SampleError,
+    Samples, Scale, TargetSpec, Targets, Task, Values, View, negative_log_probability, probability,
 };
 pub use learner::{Learner, Pass};
-pub use loss::{Loss, cross_entropy, huber, squared_error};
+pub use loss::{cross_entropy, huber, squared_error};
 pub use method::{
     Audience, Guards, METHODS, Method, MethodConfig, MethodError, MethodKind, Observed, Parameter,
     Range, Seen, Standing, Start, Weighs, method_named, owners,
 };
-pub use model::{Model, ModelError, ModelSpec, Predictions};
+pub use model::{Model, ModelError, ModelSpec};
 pub use network::*;
 pub use observer::{Epoch, Observer, SourceStep, Step};
 pub use optimiser::{OptimiserConfig, Pace};
@@ -81,5 +79,4 @@ pub use plan::{DataShape, Plan, Wishes, auto_strength, plan, window_steps};
 pub use resume::Resumed;
 pub use saved::Saved;
 pub use schedule::Schedule;
-pub use softmax::{negative_log_probability, probability};
 pub use train::{Finish, Trainer};

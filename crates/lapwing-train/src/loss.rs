@@ -1,25 +1,9 @@
 //! Losses that keep one number per sample, which is what a method weighs.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use lapwing_sample::{TargetSpec, Targets, Task};
-use serde::{Deserialize, Serialize};
+use lapwing_sample::{Loss, TargetSpec, Targets};
 
 use crate::model::ModelError;
-
-/// Which loss.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Loss {
-    /// Minus the logarithm of the probability given to the row's class.
-    CrossEntropy,
-    /// Square of the difference.
-    SquaredError,
-    /// Half the square of the difference up to `delta`, linear beyond.
-    Huber {
-        /// Where the linear part begins, in standard deviations of the target.
-        delta: f64,
-    },
-}
 
 /// The targets of one batch, on the device.
 #[derive(Clone, Debug)]
@@ -79,42 +63,18 @@ pub fn huber(predictions: Tensor<1>, values: Tensor<1>, delta: f64) -> Tensor<1>
     near.square().mul_scalar(0.5) + far.mul_scalar(delta)
 }
 
-impl Loss {
-    /// What it is for.
-    pub fn task(&self) -> Task {
-        match self {
-            Loss::CrossEntropy => Task::Classification,
-            Loss::SquaredError | Loss::Huber { .. } => Task::Regression,
+/// One loss per row of `outputs` `[batch, outputs]`.
+pub(crate) fn per_sample(loss: &Loss, outputs: Tensor<2>, targets: BatchTargets) -> Tensor<1> {
+    match (loss, targets) {
+        (Loss::CrossEntropy, BatchTargets::Classes(labels)) => cross_entropy(outputs, labels),
+        (Loss::SquaredError, BatchTargets::Values(values)) => {
+            squared_error(outputs.reshape([-1]), values)
         }
-    }
-
-    /// The loss of a row as a score that a wrong target can spoil only so much: one minus the probability given to the
-    /// label, or the absolute error. Cross-entropy and squared error punish a model without bound for being right where
-    /// the target is wrong, and so choose models that hedge; under label noise that is symmetric the ranking of models by
-    /// the bounded score is that without noise.
-    pub(crate) fn bounded(&self, loss: f32) -> f32 {
-        match self {
-            Loss::CrossEntropy => 1.0 - (-loss).exp(),
-            Loss::SquaredError => loss.sqrt(),
-            Loss::Huber { .. } => loss,
+        (Loss::Huber { delta }, BatchTargets::Values(values)) => {
+            huber(outputs.reshape([-1]), values, *delta)
         }
-    }
-
-    /// One loss per row of `outputs` `[batch, outputs]`.
-    pub(crate) fn per_sample(&self, outputs: Tensor<2>, targets: BatchTargets) -> Tensor<1> {
-        match (self, targets) {
-            (Loss::CrossEntropy, BatchTargets::Classes(labels)) => cross_entropy(outputs, labels),
-            (Loss::SquaredError, BatchTargets::Values(values)) => {
-                squared_error(outputs.reshape([-1]), values)
-            }
-            (Loss::Huber { delta }, BatchTargets::Values(values)) => {
-                huber(outputs.reshape([-1]), values, *delta)
-            }
-            (loss, targets) => {
-                unreachable!(
-                    "{loss:?} and {targets:?}: settings and model files are checked for this"
-                )
-            }
+        (loss, targets) => {
+            unreachable!("{loss:?} and {targets:?}: settings and model files are checked for this")
         }
     }
 }
@@ -160,16 +120,6 @@ mod tests {
             9.382_293_5e-5,
         ];
         close(x.grad(&gradients).unwrap().reshape([-1]), &theirs);
-    }
-
-    #[test]
-    fn the_bounded_score_keeps_the_order_of_losses_and_is_bounded_for_classes() {
-        assert_eq!(Loss::CrossEntropy.bounded(0.0), 0.0);
-        assert!((Loss::CrossEntropy.bounded(-(0.25f32.ln())) - 0.75).abs() < 1e-6);
-        assert_eq!(Loss::CrossEntropy.bounded(1e30), 1.0);
-        assert_eq!(Loss::SquaredError.bounded(9.0), 3.0);
-        assert_eq!(Loss::Huber { delta: 1.0 }.bounded(9.0), 9.0);
-        assert!(Loss::CrossEntropy.bounded(f32::NAN).is_nan());
     }
 
     // p = torch.tensor([0, 1.5, -3, 0.25, 10], requires_grad=True); t = torch.tensor([0.5, 1, 2, 0.25, -10])

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 use lapwing_sample::{
-    DataError, InputSpec, Matrix, SampleError, Samples, TargetSpec, Targets, Task, View,
+    DataError, InputSpec, Loss, Matrix, Predictions, SampleError, Samples, TargetSpec, Targets,
+    Task, View, softmax,
 };
 use lapwing_store::StoreError;
 use serde::{Deserialize, Serialize};
@@ -16,10 +17,9 @@ use thiserror::Error;
 
 use crate::arrays::{Arrays, ArraysError, decode, encode};
 use crate::device::{DeviceError, DeviceName};
-use crate::loss::{BatchTargets, Loss};
+use crate::loss::{BatchTargets, per_sample};
 use crate::network::{Architecture, ArchitectureError, Forward, Input, Network};
 use crate::parameters::{ParameterError, check, read, to_vec, write};
-use crate::softmax::softmax;
 
 /// Version of [`ModelSpec`]. In the first, a perceptron's `squash` was called `clip`.
 const FORMAT: u32 = 2;
@@ -122,36 +122,6 @@ pub enum ModelError {
     /// A sample cannot be had.
     #[error(transparent)]
     Sample(#[from] SampleError),
-}
-
-/// Predictions for rows, in order.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Predictions {
-    /// Probabilities, row after row.
-    Classes {
-        /// `rows · classes` numbers.
-        probabilities: Vec<f32>,
-        /// Number of classes.
-        classes: usize,
-    },
-    /// A value per row, in the user's units.
-    Values(Vec<f64>),
-}
-
-impl Predictions {
-    /// The most probable class of each row (the first of equals), or nothing for values.
-    pub fn labels(&self) -> Vec<u32> {
-        let best = |row: &[f32]| {
-            let better = |best: usize, next: usize| if row[next] > row[best] { next } else { best };
-            (0..row.len()).reduce(better).unwrap_or(0) as u32
-        };
-        match self {
-            Predictions::Classes { probabilities, classes } => {
-                probabilities.chunks_exact(*classes).map(best).collect()
-            }
-            Predictions::Values(_) => Vec::new(),
-        }
-    }
 }
 
 /// A trained network.
@@ -318,7 +288,7 @@ pub(crate) fn losses(
         let input = Input::gather(samples, rows, View::Plain, device)?;
         let outputs = network.forward(&input, None).logits;
         let targets = BatchTargets::of(targets, target, rows, device)?;
-        found.extend(to_vec(loss.per_sample(outputs, targets)));
+        found.extend(to_vec(per_sample(loss, outputs, targets)));
     }
     Ok(found)
 }

@@ -1,9 +1,8 @@
 //! Settings that suit data nobody has tuned for: pure functions of its shape, and of what somebody wants otherwise.
 
-use lapwing_sample::{Data, InputSpec, Task};
+use lapwing_sample::{Data, InputSpec, Loss, Task};
 
 use crate::config::TrainConfig;
-use crate::loss::Loss;
 use crate::network::{Architecture, NetworkKind, PlanError, Refusal};
 use crate::optimiser::OptimiserConfig;
 use crate::schedule::Schedule;

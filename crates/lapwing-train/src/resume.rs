@@ -112,12 +112,12 @@ mod tests {
     use super::*;
     use crate::config::TrainConfig;
     use crate::device::DeviceName;
-    use crate::loss::Loss;
     use crate::method::MethodConfig;
     use crate::network::{Architecture, MlpConfig};
     use crate::optimiser::OptimiserConfig;
     use crate::saved::Numbers;
     use crate::schedule::Schedule;
+    use lapwing_sample::Loss;
     use lapwing_sample::{Data, Matrix, Targets};
 
     fn config(inputs: usize) -> TrainConfig {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use burn::module::Module;
 use lapwing_core::Alone;
-use lapwing_sample::{Data, DataError, Draws};
+use lapwing_sample::{Data, DataError, Draws, SourceLosses};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::After;
@@ -23,7 +23,6 @@ use crate::observer::{Epoch, Observer, SourceStep, Step};
 use crate::optimiser::Pace;
 use crate::parameters::{Parameter, read, write};
 use crate::random::Purpose;
-use crate::validation::SourceLosses;
 
 /// How far a run has come; the part of its state that is neither parameters nor method.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -9,9 +9,10 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lapwing_data::{ColumnSchema, Kind, Role, Schema, TableFile};
 use lapwing_run::{
-    Choice, Job, LossName, OptimiserName, Prepared, Results, RunDirectory, RunError, Settings,
+    Choice, Job, LossName, ModelKind, OptimiserName, Prepared, Results, RunDirectory, RunError,
+    Settings,
 };
-use lapwing_train::{MethodKind, NetworkKind, Task, TrainError};
+use lapwing_train::{MethodKind, Task, TrainError};
 use serde::Serialize;
 
 use crate::failure::Interrupted;
@@ -100,7 +101,7 @@ struct TrainingFlags {
 
     /// What is trained [default: auto]
     #[arg(long, value_parser = words::model())]
-    model: Option<Choice<NetworkKind>>,
+    model: Option<Choice<ModelKind>>,
 
     /// What is made small [default: auto]
     #[arg(long, value_parser = words::loss())]
@@ -130,7 +131,7 @@ struct TrainingFlags {
     #[arg(long, value_name = "RATE")]
     weight_decay: Option<f64>,
 
-    /// Most epochs
+    /// Most epochs; of trees, rounds
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
 
@@ -396,7 +397,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     let checkpoints = directory.checkpoints(interval, resuming);
     let fitted = job.run(Some(&checkpoints), &mut progress);
     progress.finish();
-    if let Err(RunError::Train(TrainError::Diverged { .. })) = fitted
+    if let Err(RunError::Train(TrainError::Diverged { .. }) | RunError::Trees(_)) = fitted
         && !resuming
     {
         // It would diverge again: nothing in there is of use to anybody.
@@ -405,7 +406,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         return Ok(());
     }
     let steps = counted(progress.step(), "step");
-    let stopped = |when: &str| stopped(&directory, when, &interrupt);
+    let stopped = |when: &str| stopped(&directory, when, &interrupt, job.trees().is_some());
     let Some(fit) = fitted? else { return Err(stopped(&format!("after {steps}")).into()) };
     let mut progress = TrainingProgress::judging(&job, quiet).until(&interrupt);
     let judged = job.judge(fit, Some(&checkpoints), &mut progress);
@@ -421,7 +422,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     if !quiet {
         say!(
             "{}, the best was {}; the report is {}",
-            counted(fit.history.len() as u64, "epoch"),
+            counted(
+                fit.history.len() as u64,
+                if job.trees().is_some() { "round" } else { "epoch" }
+            ),
             results.report.summary.best_epoch.unwrap_or_default(),
             directory.report_path().display()
         );
@@ -453,17 +457,28 @@ fn finished(run: &RunDirectory, mut asked: Settings, done: Settings) -> anyhow::
 }
 
 /// What to do after a signal.
-fn stopped(directory: &RunDirectory, when: &str, interrupt: &Interrupt) -> Interrupted {
+fn stopped(
+    directory: &RunDirectory,
+    when: &str,
+    interrupt: &Interrupt,
+    trees: bool,
+) -> Interrupted {
     let before = match directory.replaces() {
         true => " (until it is finished, the run that was there stays)",
         false => "",
     };
+    let run = word(directory.path());
     Interrupted {
         signal: interrupt.signal().unwrap_or_default(),
-        message: format!(
-            "stopped {when}, and saved: `lapwing train --resume {}` goes on from there{before}",
-            word(directory.path()),
-        ),
+        message: match trees {
+            false => format!(
+                "stopped {when}, and saved: `lapwing train --resume {run}` goes on from there{before}"
+            ),
+            true => format!(
+                "stopped {when}: `lapwing train --resume {run}` grows the trees again from the first round, to the \
+                 same result{before}"
+            ),
+        },
     }
 }
 

@@ -47,19 +47,38 @@ pub(crate) fn describe_plan(prepared: &Prepared, job: &Job<'_>) {
         }
     );
     let plan = &job.plan;
-    say!(
-        "network {}, at most {} of {} ({} each), learning rate {}",
-        plan.architecture,
-        counted(plan.epochs as u64, "epoch"),
-        counted(plan.steps / plan.epochs.max(1) as u64, "step"),
-        counted(plan.batch_size as u64, "row"),
-        plan.learning_rate,
-    );
+    let epochs = || counted(plan.epochs as u64, "epoch");
+    match job.trees() {
+        Some(trees) => say!(
+            "trees of at most {} leaves, {}at most {}, learning rate {}",
+            trees.leaves,
+            match trees.rehearsal {
+                0 => String::new(),
+                rounds => format!(
+                    "{} to learn whom to believe, then anew ",
+                    counted(rounds as u64, "round")
+                ),
+            },
+            counted(trees.rounds as u64, "round"),
+            trees.learning_rate,
+        ),
+        None => say!(
+            "network {}, at most {} of {} ({} each), learning rate {}",
+            plan.architecture,
+            epochs(),
+            counted(plan.steps / plan.epochs.max(1) as u64, "step"),
+            counted(plan.batch_size as u64, "row"),
+            plan.learning_rate,
+        ),
+    }
     let (kind, sentence) = (job.method().kind(), job.method().sentence());
     // Who else needs histories are the verdicts on losses.
-    let histories = match kind.runs_rule() || job.folds().is_err() {
-        true => format!("; histories fill in about {}", counted(plan.window_steps, "step")),
-        false => String::new(),
+    let histories = match (kind.runs_rule() || job.folds().is_err(), job.trees()) {
+        (true, None) => format!("; histories fill in about {}", counted(plan.window_steps, "step")),
+        (true, Some(trees)) => {
+            format!("; histories fill in {}", counted(trees.rule.history_length as u64, "round"))
+        }
+        (false, _) => String::new(),
     };
     say!("method {}: {sentence}{histories}", kind.name());
 }
@@ -131,6 +150,8 @@ fn describe_columns(dataset: &Dataset) {
 pub(crate) struct TrainingProgress<'a> {
     progress: Progress,
     quiet: bool,
+    /// Whether epochs are rounds.
+    trees: bool,
     sources: usize,
     interrupt: Option<&'a Interrupt>,
     step: u64,
@@ -139,8 +160,9 @@ pub(crate) struct TrainingProgress<'a> {
 impl<'a> TrainingProgress<'a> {
     pub(crate) fn new(what: &'static str, job: &Job<'_>, quiet: bool) -> Self {
         let sources = job.dataset().sources.names.len();
-        let progress = Progress::new(what, Some(job.plan.steps), quiet);
-        Self { progress, quiet, sources, interrupt: None, step: 0 }
+        let progress = Progress::new(what, Some(job.steps()), quiet);
+        let trees = job.trees().is_some();
+        Self { progress, quiet, trees, sources, interrupt: None, step: 0 }
     }
 
     /// While labels are judged.
@@ -169,13 +191,14 @@ impl<'a> TrainingProgress<'a> {
 
 impl Watch for TrainingProgress<'_> {
     fn step(&mut self, run: &lapwing_run::Progress<'_>) -> ControlFlow<()> {
-        let sources = self.sources;
+        let (sources, trees) = (self.sources, self.trees);
         self.step = run.step;
         self.progress.set(run.step, || {
             if let Some(fold) = run.fold {
                 return format!("network {}, loss {}", fold + 1, short(run.loss));
             }
-            let mut message = format!("epoch {}, loss {}", run.epoch + 1, short(run.loss));
+            let epoch = if trees { "round" } else { "epoch" };
+            let mut message = format!("{epoch} {}, loss {}", run.epoch + 1, short(run.loss));
             if let Some(loss) = run.last_epoch.and_then(|epoch| epoch.valid_loss) {
                 message.push_str(&format!(", validation {}", short(loss)));
             }
@@ -195,6 +218,11 @@ impl Watch for TrainingProgress<'_> {
                 count(*step)
             ),
             Resumed::At { step } if !self.quiet => say!("going on from step {}", count(*step)),
+            Resumed::Fresh if !self.quiet && self.trees => {
+                say!(
+                    "trees are grown again from the first round: there are no checkpoints of them"
+                );
+            }
             Resumed::Fresh if !self.quiet => {
                 say!("no checkpoint yet: starting at the first step");
             }

@@ -4,8 +4,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use lapwing_run::{Choice, LossName};
-use lapwing_train::{NetworkKind, Task};
+use lapwing_run::{Choice, LossName, ModelKind};
+use lapwing_train::Task;
 
 /// Reads one of these words, each with a line of help.
 fn words<T>(words: Vec<(&'static str, &'static str)>) -> impl TypedValueParser<Value = T>
@@ -26,10 +26,10 @@ pub(crate) fn task() -> impl TypedValueParser<Value = Choice<Task>> {
     ])
 }
 
-/// The networks there are.
-pub(crate) fn model() -> impl TypedValueParser<Value = Choice<NetworkKind>> {
-    let networks = NetworkKind::ALL.iter().map(|kind| (kind.name(), kind.about()));
-    words([("auto", "What suits the data")].into_iter().chain(networks).collect())
+/// The models there are.
+pub(crate) fn model() -> impl TypedValueParser<Value = Choice<ModelKind>> {
+    let models = ModelKind::all().map(|kind| (kind.name(), kind.about()));
+    words([("auto", "The network that suits the data")].into_iter().chain(models).collect())
 }
 
 /// The losses there are.

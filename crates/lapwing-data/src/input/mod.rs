@@ -15,10 +15,12 @@ use crate::error::DataError;
 use crate::schema::Schema;
 use crate::table::Table;
 
+pub use columns::Columns;
 pub use table::{Encoder, EncoderConfig, Unseen};
 pub use table_rows::EncodedRows;
 
 registry::inputs! {
+    columns: Columns(Columns),
     table: Table(Encoder),
 }
 
@@ -35,6 +37,11 @@ pub(crate) trait Preprocessing: Sized {
 
     /// What a sample looks like.
     fn spec(&self) -> InputSpec;
+
+    /// Which numbers of a sample are codes of levels that have no order.
+    fn categorical(&self) -> Vec<bool> {
+        vec![false; self.spec().size()]
+    }
 
     /// Values in a table that training never saw, and that say nothing therefore.
     fn unseen(&self, table: &Table) -> Vec<Unseen> {

@@ -58,6 +58,13 @@ macro_rules! inputs {
                 }
             }
 
+            /// Which numbers of a sample are codes of levels that have no order.
+            pub fn categorical(&self) -> Vec<bool> {
+                match self {
+                    $(Self::$Name(fitted) => Preprocessing::categorical(fitted),)+
+                }
+            }
+
             /// Values in a table that training never saw, and that say nothing therefore.
             pub fn unseen(&self, table: &Table) -> Vec<Unseen> {
                 match self {

@@ -160,6 +160,11 @@ impl Encoder {
         self.columns.iter().map(Encoding::width).sum()
     }
 
+    /// How the columns are encoded, in the order of the features.
+    pub(crate) fn columns(&self) -> &[Encoding] {
+        &self.columns
+    }
+
     /// One name per feature: `age`, `age (missing)`, `colour=red`, `colour=(other)`, `colour=(missing)`.
     pub fn feature_names(&self) -> Vec<String> {
         let mut names = Vec::with_capacity(self.width());

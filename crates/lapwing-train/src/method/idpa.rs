@@ -7,6 +7,7 @@
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Tensor, TensorData};
+use lapwing_sample::probability;
 
 use super::{
     Audience, Guards, Method, MethodConfig, MethodError, MethodKind, Parameter, Range, Seen, Start,
@@ -17,7 +18,6 @@ use crate::error::TrainError;
 use crate::learner::Learner;
 use crate::parameters::{self, find, to_vec};
 use crate::saved::Saved;
-use crate::softmax::probability;
 
 /// Least r(c), and least η that a step of η is divided by.
 const LEAST: f64 = 1e-5;

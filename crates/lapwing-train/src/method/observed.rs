@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::softmax::probability;
+use lapwing_sample::probability;
 
 /// A batch as the network sees it, as plain numbers: nothing here knows of tensors.
 #[derive(Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 use lapwing_core::Alone;
-use lapwing_sample::{Data, Matrix, Targets};
+use lapwing_sample::{Data, Loss, Matrix, Targets};
 
 use super::cdr::Cdr;
 use super::co_teaching::CoTeaching;
@@ -10,7 +10,6 @@ use super::label_smoothing::LabelSmoothing;
 use super::standard::Standard;
 use super::*;
 use crate::config::TrainConfig;
-use crate::loss::Loss;
 use crate::network::{Architecture, MlpConfig};
 use crate::optimiser::{OptimiserConfig, Pace};
 use crate::parameters::{read, write};

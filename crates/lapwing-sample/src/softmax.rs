@@ -1,7 +1,7 @@
 //! Softmax on the host.
 
 /// Logits into probabilities.
-pub(crate) fn softmax(row: &mut [f32]) {
+pub fn softmax(row: &mut [f32]) {
     let highest = highest(row);
     row.iter_mut().for_each(|logit| *logit = libm::expf(*logit - highest));
     let sum: f32 = row.iter().sum();

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 /// Sums of losses and their number, per source.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct SourceLosses(BTreeMap<u32, (f64, u64)>);
+pub struct SourceLosses(BTreeMap<u32, (f64, u64)>);
 
 impl SourceLosses {
     /// Adds a row; one whose loss is not finite says nothing about the model and is left out.
-    pub(crate) fn add(&mut self, source: u32, loss: f32) {
+    pub fn add(&mut self, source: u32, loss: f32) {
         if loss.is_finite() {
             let (sum, rows) = self.0.entry(source).or_default();
             *sum += f64::from(loss);
@@ -24,12 +24,12 @@ impl SourceLosses {
     }
 
     /// The mean loss per source.
-    pub(crate) fn means(&self) -> impl Iterator<Item = (u32, f64)> {
+    pub fn means(&self) -> impl Iterator<Item = (u32, f64)> {
         self.0.iter().map(|(&source, &(sum, rows))| (source, sum / rows as f64))
     }
 
     /// The weighted mean over rows; the plain one if nobody weighs anything; infinite if there is no row.
-    pub(crate) fn mean(&self, weight: impl Fn(u32) -> f64) -> f64 {
+    pub fn mean(&self, weight: impl Fn(u32) -> f64) -> f64 {
         let over = |weight: &dyn Fn(u32) -> f64| {
             let (mut losses, mut rows) = (0.0, 0.0);
             for (&source, &(sum, count)) in &self.0 {

@@ -1,0 +1,411 @@
+//! Boosting: round by round, judge, weigh, grow, validate, keep the best.
+
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hessboost::config::{GrowPolicy, TrainingParams, TreeMethod};
+use hessboost::data::{DMatrix, FeatureType, MetaInfo};
+use hessboost::metric::{EvalMetric, Metric};
+use hessboost::model::BoostedModel;
+use hessboost::objective::{GradPair, Loss as LibraryLoss, Objective as LibraryObjective};
+use hessboost::training::Trainer;
+use lapwing_core::{Lap, LapError};
+use lapwing_sample::{Data, DataError, SourceLosses, TargetSpec, Targets};
+use rayon::prelude::*;
+
+use crate::TreesError;
+use crate::config::TreesConfig;
+use crate::forest::{Forest, numbers};
+use crate::objective::Objective;
+use crate::rounds::{Rounds, SourceRound};
+
+/// Rows whose losses or gradients are one task.
+const CHUNK: usize = 1 << 12;
+
+/// One round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Round {
+    /// Rounds before this one, rehearsed ones among them.
+    pub round: usize,
+    /// Whether its trees are thrown away.
+    pub rehearsal: bool,
+    /// Mean of the finite losses of all training rows before the round, every row counting the same.
+    pub train_loss: f64,
+    /// Training losses that were not finite.
+    pub nonfinite: u64,
+    /// Losses of the rows that the round was judged by.
+    pub losses: Vec<f32>,
+    /// Where sources stand.
+    pub sources: Vec<SourceRound>,
+    /// What validation rows say, if there are any.
+    pub valid: Option<Valid>,
+    /// Whether this is the best round so far.
+    pub best: bool,
+}
+
+/// What validation rows say of a round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Valid {
+    /// The loss, rows counting as much as their sources.
+    pub loss: f64,
+    /// What chooses the best round: see [`Loss::bounded`](lapwing_sample::Loss::bounded).
+    pub score: f64,
+    /// The loss, every row counting the same.
+    pub unweighted: f64,
+    /// Mean loss per source.
+    pub by_source: Vec<(u32, f64)>,
+}
+
+/// Trees that were grown, and the rule that watched.
+#[derive(Debug)]
+pub struct Grown {
+    /// Those of the best round and before; of all rounds where nothing was validated.
+    pub forest: Forest,
+    /// The rule as it stood at the end.
+    pub lap: Lap<u32>,
+    /// What every source weighed at the end.
+    pub weights: Vec<f64>,
+}
+
+/// Grows trees. `watch` hears of every round; where it breaks off, there is no result.
+///
+/// # Errors
+/// Where data and settings do not fit, or numbers become infinite.
+pub fn boost(
+    config: &TreesConfig,
+    data: &Data<'_>,
+    watch: &mut dyn FnMut(&Round) -> ControlFlow<()>,
+) -> Result<Option<Grown>, TreesError> {
+    config.check(data)?;
+    let admitted = |row: &&u32| config.admits(data.sources[**row as usize]);
+    let train: Vec<u32> = data.train.iter().filter(admitted).copied().collect();
+    if train.is_empty() {
+        return Err(DataError::NoRows.into());
+    }
+    let target = data.targets.spec(data.train);
+    let objective = Objective::new(config.loss, &target);
+    let of_rows = |rows: &[u32]| rows.iter().map(|&row| data.sources[row as usize]).collect();
+    let sources: Vec<u32> = of_rows(&train);
+    let state = State {
+        rounds: Rounds::new(config.rule, &config.say, &sources, config.seed)?,
+        objective,
+        sources,
+        validated: of_rows(data.valid),
+        admitted: data.valid.iter().map(|row| config.admits(data.sources[*row as usize])).collect(),
+        rehearsed: None,
+        round: None,
+        plain: SourceLosses::default(),
+        bounded: SourceLosses::default(),
+        best: None,
+        failed: None,
+    };
+    let validates = state.admitted.contains(&true);
+    let state = Shared(Arc::new(Mutex::new(state)));
+    let matrix = |rows: &[u32]| matrix(config, data, &target, rows);
+    let training = matrix(&train)?;
+    let validation = if validates { Some(matrix(data.valid)?) } else { None };
+    let params = params(config, objective, &state)?;
+    let mut run = |rounds: usize, patience: usize| {
+        let mut trainer = Trainer::new(&params, &training, rounds);
+        if let Some(validation) = &validation {
+            trainer = trainer.eval(validation, "validation").custom_metric(Box::new(state.clone()));
+        }
+        let (model, interrupted) = run(trainer, &state, patience, watch)?;
+        match state.lock().failed.take() {
+            Some(error) => Err(error),
+            None => Ok((!interrupted).then_some(model)),
+        }
+    };
+    if config.rehearsal > 0 && run(config.rehearsal, usize::MAX)?.is_none() {
+        return Ok(None);
+    }
+    state.lock().rehearsed = Some(config.rehearsal);
+    let patience = if validates { config.patience } else { usize::MAX };
+    let Some(model) = run(config.rounds, patience)? else { return Ok(None) };
+    let state = state.lock();
+    let rounds = match &state.best {
+        Some(best) => best.round + 1 - config.rehearsal,
+        None => model.num_boost_rounds(),
+    };
+    let forest = Forest::new(config, target, model.slice(..rounds, 1)?)?;
+    let weights = state.rounds.weights().to_vec();
+    Ok(Some(Grown { forest, lap: state.rounds.lap().clone(), weights }))
+}
+
+/// Trains on a thread of its own: who looks on need not be able to leave this one.
+fn run(
+    trainer: Trainer<'_>,
+    state: &Shared,
+    patience: usize,
+    watch: &mut dyn FnMut(&Round) -> ControlFlow<()>,
+) -> Result<(BoostedModel, bool), TreesError> {
+    let (tell, told) = sync_channel::<Round>(0);
+    let (answer, answered) = sync_channel::<ControlFlow<()>>(0);
+    let mut interrupted = false;
+    let trained = std::thread::scope(|scope| {
+        let state = state.clone();
+        let training = scope.spawn(move || {
+            trainer.on_round(move |_| state.end_round(patience, &tell, &answered)).train()
+        });
+        for round in told {
+            let flow = watch(&round);
+            interrupted |= flow.is_break();
+            if answer.send(flow).is_err() {
+                break;
+            }
+        }
+        training.join()
+    });
+    let trained =
+        trained.map_err(|_| TreesError::Library("the library of trees panicked".to_owned()))?;
+    Ok((trained?.model, interrupted))
+}
+
+fn params(
+    config: &TreesConfig,
+    objective: Objective,
+    state: &Shared,
+) -> Result<TrainingParams, TreesError> {
+    let loss = Weighed { objective, state: state.clone() };
+    Ok(TrainingParams::builder()
+        .objective(LibraryObjective::custom(loss))
+        .tree_method(TreeMethod::Hist)
+        .grow_policy(GrowPolicy::LossGuide)
+        .unlimited_depth()
+        .max_leaves(config.leaves)
+        .eta(config.learning_rate)
+        .build()?)
+}
+
+/// Rows with their targets, as the library wants them.
+fn matrix(
+    config: &TreesConfig,
+    data: &Data<'_>,
+    target: &TargetSpec,
+    rows: &[u32],
+) -> Result<DMatrix, TreesError> {
+    let labels: Vec<f32> = match (data.targets, target) {
+        (Targets::Classes { labels, .. }, _) => {
+            rows.iter().map(|&row| labels[row as usize] as f32).collect()
+        }
+        (Targets::Values(values), TargetSpec::Values(scale)) => {
+            let standardised = |&row: &u32| scale.standardised(values[row as usize]) as f32;
+            rows.iter().map(standardised).collect()
+        }
+        _ => return Err(TreesError::Loss(config.loss)),
+    };
+    let kind = |&categorical: &bool| match categorical {
+        true => FeatureType::Categorical,
+        false => FeatureType::Numerical,
+    };
+    let kinds: Vec<FeatureType> = config.categorical.iter().map(kind).collect();
+    let values = numbers(data.samples, rows)?;
+    let matrix = DMatrix::from_dense_vec(values, rows.len(), kinds.len())?;
+    Ok(matrix.with_labels(&labels)?.with_feature_types(&kinds)?)
+}
+
+/// What loss, metric and loop share.
+struct State {
+    rounds: Rounds,
+    objective: Objective,
+    /// Sources of the training rows.
+    sources: Vec<u32>,
+    /// Sources of the validation rows, and whether they have a say.
+    validated: Vec<u32>,
+    admitted: Vec<bool>,
+    /// Rounds that were rehearsed, once that is over.
+    rehearsed: Option<usize>,
+    /// What is known of the round so far.
+    round: Option<Round>,
+    /// Losses of validation rows after it, and what chooses the best.
+    plain: SourceLosses,
+    bounded: SourceLosses,
+    best: Option<Best>,
+    failed: Option<TreesError>,
+}
+
+struct Best {
+    round: usize,
+    scores: SourceLosses,
+}
+
+#[derive(Clone)]
+struct Shared(Arc<Mutex<State>>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// After the tree of a round: whether it is the best, what the watcher says, and whether to stop.
+    fn end_round(
+        &self,
+        patience: usize,
+        tell: &SyncSender<Round>,
+        answered: &Receiver<ControlFlow<()>>,
+    ) -> ControlFlow<()> {
+        let (round, stale) = {
+            let mut state = self.lock();
+            let Some(mut round) = state.round.take() else { return ControlFlow::Break(()) };
+            if state.failed.is_some() {
+                return ControlFlow::Break(());
+            }
+            state.choose(&mut round);
+            let stale = state.best.as_ref().map_or(0, |best| round.round - best.round);
+            (round, stale)
+        };
+        if tell.send(round).is_err() {
+            return ControlFlow::Break(());
+        }
+        match answered.recv() {
+            Ok(ControlFlow::Continue(())) if stale < patience => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+}
+
+impl State {
+    /// A round begins: its losses are those of the trees before it.
+    fn begin(&mut self, round: usize, losses: &[f32]) -> Result<(), LapError> {
+        let round = round + self.rehearsed.unwrap_or(0);
+        let finite = losses.iter().filter(|loss| loss.is_finite());
+        let (sum, rows) = finite.fold((0.0, 0_u64), |(s, n), &loss| (s + f64::from(loss), n + 1));
+        if rows == 0 {
+            self.failed = Some(TreesError::Diverged { round: round + 1 });
+        }
+        let (drawn, sources) = self.rounds.step(round, losses)?;
+        self.round = Some(Round {
+            round,
+            rehearsal: self.rehearsed.is_none(),
+            train_loss: sum / rows as f64,
+            nonfinite: losses.len() as u64 - rows,
+            losses: drawn,
+            sources,
+            valid: None,
+            best: false,
+        });
+        Ok(())
+    }
+
+    /// Whether this is the best round. Weights have changed since the best one was chosen: both are compared under those
+    /// of now.
+    fn choose(&mut self, round: &mut Round) {
+        if !self.admitted.contains(&true) {
+            return;
+        }
+        let weight = |source| self.rounds.weight(source);
+        let score = self.bounded.mean(weight);
+        round.best = match &self.best {
+            _ if round.rehearsal => false,
+            Some(best) => score < best.scores.mean(weight),
+            None => score.is_finite(),
+        };
+        round.valid = Some(Valid {
+            loss: self.plain.mean(weight),
+            score,
+            unweighted: self.plain.mean(|_| 1.0),
+            by_source: self.plain.means().collect(),
+        });
+        if round.best {
+            self.best = Some(Best { round: round.round, scores: self.bounded.clone() });
+        }
+    }
+}
+
+/// The loss of rows, each weighing what its source does.
+struct Weighed {
+    objective: Objective,
+    state: Shared,
+}
+
+impl LibraryLoss for Weighed {
+    fn name(&self) -> &str {
+        "lapwing"
+    }
+
+    fn n_outputs(&self) -> usize {
+        self.objective.outputs
+    }
+
+    /// Nobody asks for gradients outside a round.
+    fn gradient(&self, _: &[f32], _: &[f32], _: Option<&[f32]>, out: &mut [GradPair]) {
+        out.fill(GradPair::default());
+    }
+
+    /// Judges by the losses of all rows, and weighs their gradients by what came of it.
+    fn gradient_info_at(
+        &self,
+        margins: &[f32],
+        info: &MetaInfo<'_>,
+        out: &mut [GradPair],
+        round: usize,
+    ) {
+        let (objective, targets) = (self.objective, info.label_values());
+        let losses = losses(&objective, margins, targets);
+        let mut state = self.state.lock();
+        if let Err(error) = state.begin(round, &losses) {
+            state.failed = Some(error.into());
+        }
+        let weights = state.rounds.weights().to_vec();
+        let sources = std::mem::take(&mut state.sources);
+        drop(state);
+        let width = objective.outputs;
+        let rows = out.par_chunks_mut(width * CHUNK).enumerate();
+        rows.for_each(|(chunk, out)| {
+            for (at, out) in (chunk * CHUNK..).zip(out.chunks_exact_mut(width)) {
+                let weight = weights[sources[at] as usize];
+                if losses[at].is_finite() && weight > 0.0 {
+                    let margins = &margins[at * width..(at + 1) * width];
+                    objective.gradient(margins, targets[at], weight, out);
+                } else {
+                    out.fill(GradPair::default());
+                }
+            }
+        });
+        self.state.lock().sources = sources;
+    }
+
+    /// Trees start from nothing: a mean would be that of bad sources, too.
+    fn base_margins_info(&self, _: &MetaInfo<'_>) -> Vec<f32> {
+        vec![0.0; self.objective.outputs]
+    }
+
+    /// The library wants one beside ours; nobody looks at it.
+    fn default_metric(&self) -> EvalMetric {
+        if self.objective.outputs == 1 { EvalMetric::Rmse } else { EvalMetric::MError }
+    }
+}
+
+/// Looks at validation rows after a round.
+impl Metric for Shared {
+    fn name(&self) -> &str {
+        "lapwing"
+    }
+
+    fn prediction_width(&self, _: &MetaInfo<'_>) -> Option<usize> {
+        None
+    }
+
+    fn eval(&self, margins: &[f32], targets: &[f32], _: Option<&[f32]>) -> f64 {
+        let objective = self.lock().objective;
+        let losses = losses(&objective, margins, targets);
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        (state.plain, state.bounded) = Default::default();
+        for ((&source, &admitted), loss) in state.validated.iter().zip(&state.admitted).zip(losses)
+        {
+            state.plain.add(source, loss);
+            if admitted {
+                state.bounded.add(source, objective.bounded(loss));
+            }
+        }
+        state.plain.mean(|source| state.rounds.weight(source))
+    }
+}
+
+/// The loss of each row.
+pub(crate) fn losses(objective: &Objective, margins: &[f32], targets: &[f32]) -> Vec<f32> {
+    let rows = margins.par_chunks_exact(objective.outputs).zip(targets);
+    rows.with_min_len(CHUNK).map(|(margins, &target)| objective.loss(margins, target)).collect()
+}

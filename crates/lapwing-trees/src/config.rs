@@ -1,0 +1,95 @@
+//! The settings of boosting.
+
+use lapwing_core::LapConfig;
+use lapwing_sample::{Data, Loss};
+
+use crate::TreesError;
+use crate::rounds::Say;
+
+/// Most rounds.
+const MOST_ROUNDS: usize = 100_000;
+/// Most leaves of a tree.
+const MOST_LEAVES: usize = 1 << 16;
+
+/// Everything about a run but the data.
+#[derive(Clone, Debug)]
+pub struct TreesConfig {
+    /// Rounds before those, in which it is found out whom to believe, and whose trees are thrown away: they have learnt
+    /// from everybody.
+    pub rehearsal: usize,
+    /// Most rounds.
+    pub rounds: usize,
+    /// Rounds without a better validation loss before training ends.
+    pub patience: usize,
+    /// How much of what a tree says is believed.
+    pub learning_rate: f64,
+    /// Most leaves of a tree.
+    pub leaves: usize,
+    /// Which loss.
+    pub loss: Loss,
+    /// Decides which rows a round is judged by.
+    pub seed: u64,
+    /// Which numbers of a row are codes of levels without an order.
+    pub categorical: Vec<bool>,
+    /// The rule.
+    pub rule: LapConfig,
+    /// Who decides what each source weighs.
+    pub say: Vec<Say>,
+}
+
+impl TreesConfig {
+    /// Refuses what cannot be trained with, or not on this data.
+    ///
+    /// # Errors
+    /// The first thing that does not fit.
+    pub fn check(&self, data: &Data<'_>) -> Result<(), TreesError> {
+        data.check()?;
+        let setting =
+            |name, value: String, expected| Err(TreesError::Setting { name, value, expected });
+        if !(1..=MOST_ROUNDS).contains(&self.rounds) {
+            return setting("the number of rounds", self.rounds.to_string(), "1 to 100,000");
+        }
+        if self.rehearsal > MOST_ROUNDS {
+            let rehearsal = self.rehearsal.to_string();
+            return setting("the number of rounds to rehearse", rehearsal, "0 to 100,000");
+        }
+        if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
+            return setting(
+                "the learning rate",
+                self.learning_rate.to_string(),
+                "more than 0, at most 1",
+            );
+        }
+        if !(2..=MOST_LEAVES).contains(&self.leaves) {
+            return setting("the number of leaves", self.leaves.to_string(), "2 to 65,536");
+        }
+        if let Loss::Huber { delta } = self.loss
+            && !(delta > 0.0 && delta.is_finite())
+        {
+            return setting("the delta of Huber's loss", delta.to_string(), "a number above 0");
+        }
+        if self.loss.task() != data.targets.task() {
+            return Err(TreesError::Loss(self.loss));
+        }
+        let (found, numbers) = (data.samples.spec(), self.categorical.len());
+        if !matches!(found, lapwing_sample::InputSpec::Vector { width } if width == numbers) {
+            return Err(TreesError::Input {
+                found,
+                expected: format!("rows of {numbers} numbers"),
+            });
+        }
+        match data.sources.iter().max() {
+            Some(&last) if last as usize >= self.say.len() => setting(
+                "the number of sources",
+                self.say.len().to_string(),
+                "one for each in the data",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether rows of a source count.
+    pub(crate) fn admits(&self, source: u32) -> bool {
+        self.say[source as usize] != Say::Blocked
+    }
+}
