@@ -8,6 +8,7 @@
 //! Kernels pick the widest vector instructions of the machine when they run, spread their work over rayon's threads, and
 //! give the same bits with any number of threads.
 
+mod bag;
 mod conv;
 mod elementwise;
 mod kernels;
@@ -19,6 +20,7 @@ mod pool;
 mod process;
 mod step;
 
+pub use bag::{Bags, bag_means, rows_of};
 pub use conv::{Window1d, Window2d, conv1d, conv2d};
 pub use elementwise::{relu, scale, softmax, squash};
 pub use kernels::level::{Level, LevelError};
@@ -27,4 +29,4 @@ pub use loss::cross_entropy;
 pub use norm::{batch_norm, batch_norm_with};
 pub use pool::{bias_relu_max_pool, global_average_pool, max_pool2d};
 pub use process::{tune_process, use_stock};
-pub use step::{AdamStep, SgdStep, adam_step, sgd_step};
+pub use step::{AdamStep, SgdStep, adam_rows_step, adam_step, sgd_rows_step, sgd_step};

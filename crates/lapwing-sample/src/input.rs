@@ -36,6 +36,15 @@ pub enum InputSpec {
         /// Pieces there are.
         vocabulary: usize,
     },
+    /// A text as what is found in it (words and pairs of words, say), as much as there is, and numbers beside it.
+    Text {
+        /// Most that is found in a sample.
+        longest: usize,
+        /// What there is to be found.
+        vocabulary: usize,
+        /// Numbers per sample.
+        width: usize,
+    },
 }
 
 impl InputSpec {
@@ -48,6 +57,7 @@ impl InputSpec {
             }
             Self::Series { longest, channels } => longest.saturating_mul(channels),
             Self::Tokens { longest, .. } => longest,
+            Self::Text { longest, width, .. } => longest.saturating_add(width),
         }
     }
 }
@@ -65,6 +75,13 @@ impl fmt::Display for InputSpec {
             Self::Tokens { longest, vocabulary } => {
                 write!(f, "texts of up to {longest} tokens, out of {vocabulary}")
             }
+            Self::Text { longest, vocabulary, width: 0 } => {
+                write!(f, "texts with up to {longest} of {vocabulary} words and word pairs")
+            }
+            Self::Text { longest, vocabulary, width } => write!(
+                f,
+                "texts with up to {longest} of {vocabulary} words and word pairs, and {width} numbers"
+            ),
         }
     }
 }
@@ -82,6 +99,7 @@ mod tests {
         assert_eq!(json, r#"{"kind":"image","height":32,"width":16,"channels":3}"#);
         assert_eq!(serde_json::from_str::<InputSpec>(&json).unwrap(), image);
         assert_eq!(InputSpec::Tokens { longest: 9, vocabulary: 100 }.size(), 9);
+        assert_eq!(InputSpec::Text { longest: 9, vocabulary: 100, width: 2 }.size(), 11);
         assert_eq!(InputSpec::Series { longest: usize::MAX, channels: 2 }.size(), usize::MAX);
     }
 }

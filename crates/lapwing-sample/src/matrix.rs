@@ -18,7 +18,7 @@ impl Matrix {
     /// Takes `values`, sample after sample of another form: images, say.
     pub fn of(values: Vec<f32>, spec: InputSpec) -> Result<Self, DataError> {
         let width = spec.size();
-        let numbers = !matches!(spec, InputSpec::Tokens { .. });
+        let numbers = !matches!(spec, InputSpec::Tokens { .. } | InputSpec::Text { .. });
         if numbers && width > 0 && values.len().is_multiple_of(width) {
             Ok(Self { values, spec })
         } else {

@@ -53,12 +53,12 @@ pub enum View {
     },
 }
 
-/// Samples of a batch, row after row, padded to the size of the spec.
+/// Samples of a batch, row after row, padded to the size of the spec; [texts](Values::Texts) are not padded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// As many values per sample as [`InputSpec::size`] says.
     pub values: Values,
-    /// How much of each sample is not padding, where that differs.
+    /// How much of each sample is not padding, where that differs; of texts always, without the numbers beside them.
     pub lengths: Option<Vec<u32>>,
 }
 
@@ -67,8 +67,15 @@ pub struct Block {
 pub enum Values {
     /// Of vectors, images and series.
     Floats(Vec<f32>),
-    /// Of texts.
+    /// Of sequences of tokens.
     Tokens(Vec<u32>),
+    /// Of texts, one behind the other.
+    Texts {
+        /// What is found in each of them.
+        tokens: Vec<u32>,
+        /// The numbers beside each of them.
+        numbers: Vec<f32>,
+    },
 }
 
 impl Block {
@@ -81,18 +88,37 @@ impl Block {
     pub fn into_floats(self) -> Option<Vec<f32>> {
         match self.values {
             Values::Floats(values) => Some(values),
-            Values::Tokens(_) => None,
+            Values::Tokens(_) | Values::Texts { .. } => None,
         }
     }
 
     /// That this is what `rows` samples of that form look like. A store is foreign code: what it says of itself is
     /// compared with what it gives before anything relies on it.
     pub fn check(&self, spec: InputSpec, rows: usize) -> Result<(), SampleError> {
+        if let (Values::Texts { tokens, numbers }, InputSpec::Text { longest, vocabulary, width }) =
+            (&self.values, spec)
+        {
+            let lengths = self.lengths.as_deref().unwrap_or_default();
+            let whole = lengths.iter().map(|&length| length as usize).sum::<usize>();
+            return if lengths.len() == rows
+                && lengths.iter().all(|&length| length as usize <= longest)
+                && whole == tokens.len()
+                && tokens.iter().all(|&token| (token as usize) < vocabulary)
+                && numbers.len() == rows.saturating_mul(width)
+            {
+                Ok(())
+            } else {
+                Err(SampleError::Block { rows, spec, found: tokens.len() + numbers.len() })
+            };
+        }
         let (found, kind_fits) = match (&self.values, spec) {
             (Values::Tokens(tokens), InputSpec::Tokens { vocabulary, .. }) => {
                 (tokens.len(), tokens.iter().all(|&token| (token as usize) < vocabulary))
             }
-            (Values::Floats(floats), InputSpec::Tokens { .. }) => (floats.len(), false),
+            (Values::Floats(floats), InputSpec::Tokens { .. } | InputSpec::Text { .. }) => {
+                (floats.len(), false)
+            }
+            (Values::Texts { tokens, .. }, _) => (tokens.len(), false),
             (Values::Floats(floats), _) => (floats.len(), true),
             (Values::Tokens(tokens), _) => (tokens.len(), false),
         };
@@ -192,5 +218,20 @@ mod tests {
         assert!(text(&[0, 9, 3, 4]).check(tokens, 2).is_ok());
         assert!(text(&[0, 10, 3, 4]).check(tokens, 2).is_err());
         assert!(text(&[0, 9, 3, 4]).check(vector, 2).is_err());
+
+        let spec = InputSpec::Text { longest: 3, vocabulary: 10, width: 1 };
+        let bags = |tokens: &[u32], numbers: &[f32], lengths: Option<&[u32]>| Block {
+            values: Values::Texts { tokens: tokens.to_vec(), numbers: numbers.to_vec() },
+            lengths: lengths.map(<[u32]>::to_vec),
+        };
+        assert!(bags(&[0, 9, 3], &[0.0; 2], Some(&[0, 3])).check(spec, 2).is_ok());
+        assert!(bags(&[0, 10, 3], &[0.0; 2], Some(&[0, 3])).check(spec, 2).is_err());
+        assert!(bags(&[0, 9, 3], &[0.0; 3], Some(&[0, 3])).check(spec, 2).is_err());
+        assert!(bags(&[0, 9, 3], &[0.0; 2], Some(&[1, 3])).check(spec, 2).is_err());
+        assert!(bags(&[0, 9, 3, 1], &[0.0; 2], Some(&[0, 4])).check(spec, 2).is_err());
+        assert!(bags(&[0, 9, 3], &[0.0; 2], Some(&[3])).check(spec, 2).is_err());
+        assert!(bags(&[], &[0.0; 2], None).check(spec, 2).is_err());
+        assert!(bags(&[0, 9], &[], Some(&[1, 1])).check(tokens, 2).is_err());
+        assert!(floats(&[0.0; 8], None).check(spec, 2).is_err());
     }
 }

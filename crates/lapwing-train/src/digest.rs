@@ -15,6 +15,10 @@ pub(crate) fn of_samples(data: &Data<'_>) -> Result<blake3::Hash, SampleError> {
         match &block.values {
             Values::Floats(values) => bytes.extend(values.iter().flat_map(|v| v.to_le_bytes())),
             Values::Tokens(tokens) => bytes.extend(tokens.iter().flat_map(|t| t.to_le_bytes())),
+            Values::Texts { tokens, numbers } => {
+                bytes.extend(tokens.iter().flat_map(|t| t.to_le_bytes()));
+                bytes.extend(numbers.iter().flat_map(|v| v.to_le_bytes()));
+            }
         }
         bytes.extend(block.lengths.iter().flatten().flat_map(|length| length.to_le_bytes()));
         hasher.update(&bytes);

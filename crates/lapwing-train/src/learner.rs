@@ -14,9 +14,9 @@ use crate::error::TrainError;
 use crate::loss::per_sample;
 use crate::method::{MethodError, Observed};
 use crate::model::{Model, losses, outputs};
-use crate::network::{Architecture, Forward, Input, Network, Outputs, Training};
+use crate::network::{Architecture, Forward, Input, Network, Outputs, Touched, Training};
 use crate::optimiser::{Optimiser, Pace};
-use crate::parameters::{absorb, all_finite, gradients, read, to_vec, write};
+use crate::parameters::{Gradient, absorb, all_finite, gradients, read, to_vec, write};
 use crate::random::Purpose;
 use crate::saved::Saved;
 
@@ -52,6 +52,7 @@ pub struct Pass {
     /// Whether any row of the whole batch has a finite loss; otherwise there is nothing to learn.
     any_finite: bool,
     statistics: Vec<(ParamId, Tensor<1>)>,
+    touched: Vec<Touched>,
 }
 
 impl Pass {
@@ -178,19 +179,20 @@ impl<'a> Learner<'a> {
         let losses = per_sample(&self.loss, outputs.clone(), batch.targets.clone());
         let seen = to_vec(losses.clone().inner());
         let (rows, any_finite) = (batch.len(), true);
-        Pass { seen, losses, outputs, rows, any_finite, statistics: training.statistics }
+        let Training { statistics, touched, .. } = training;
+        Pass { seen, losses, outputs, rows, any_finite, statistics, touched }
     }
 
-    /// The gradient of a loss for every parameter that is learnt, flat, in the network's order.
-    pub fn gradients(&self, loss: Tensor<1>) -> Vec<Tensor<1>> {
-        gradients(&self.network, &mut loss.backward())
+    /// The gradient of a loss of the pass for every parameter that is learnt, in the network's order.
+    pub fn gradients(&self, pass: &Pass, loss: Tensor<1>) -> Vec<Gradient> {
+        gradients(&self.network, &pass.touched, &mut loss.backward())
     }
 
     /// Moves the parameters against these gradients of the pass; not where no row of it had a finite loss.
-    pub fn update(&mut self, pass: Pass, gradients: Vec<Tensor<1>>, pace: Pace) {
+    pub fn update(&mut self, pass: Pass, gradients: Vec<Gradient>, pace: Pace) {
         if pass.any_finite {
-            let Pass { losses, outputs, statistics, .. } = pass;
-            drop((losses, outputs));
+            let Pass { losses, outputs, statistics, touched, .. } = pass;
+            drop((losses, outputs, touched));
             let network = std::mem::replace(&mut self.network, Network::none());
             self.network = absorb(self.optimiser.step(network, gradients, pace), statistics);
         }
@@ -198,7 +200,7 @@ impl<'a> Learner<'a> {
 
     /// Moves the parameters against the gradient of a loss of the pass.
     pub fn descend(&mut self, pass: Pass, loss: Tensor<1>, pace: Pace) {
-        let gradients = self.gradients(loss);
+        let gradients = self.gradients(&pass, loss);
         self.update(pass, gradients, pace);
     }
 

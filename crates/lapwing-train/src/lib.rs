@@ -74,7 +74,7 @@ pub use model::{Model, ModelError, ModelSpec};
 pub use network::*;
 pub use observer::{Epoch, Observer, SourceStep, Step};
 pub use optimiser::{OptimiserConfig, Pace};
-pub use parameters::ParameterError;
+pub use parameters::{Gradient, ParameterError};
 pub use plan::{DataShape, Plan, Wishes, auto_strength, plan, window_steps};
 pub use resume::Resumed;
 pub use saved::Saved;

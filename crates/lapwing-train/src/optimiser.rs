@@ -1,11 +1,11 @@
 //! SGD and Adam with PyTorch's arithmetic, and state that is saved and restored exactly.
 
 use burn::tensor::{Device, Tensor, TensorData};
-use lapwing_ops::{AdamStep, SgdStep, adam_step, sgd_step};
+use lapwing_ops::{AdamStep, SgdStep, adam_rows_step, adam_step, sgd_rows_step, sgd_step};
 use serde::{Deserialize, Serialize};
 
 use crate::network::Network;
-use crate::parameters::{Parameter, ParameterError, find, shapes, to_vec, update};
+use crate::parameters::{Gradient, Parameter, ParameterError, find, shapes, to_vec, update};
 use crate::saved::Saved;
 
 /// Which optimiser. The learning rate is the schedule's.
@@ -72,7 +72,7 @@ impl Optimiser {
     pub(crate) fn step(
         &mut self,
         network: Network,
-        gradients: Vec<Tensor<1>>,
+        gradients: Vec<Gradient>,
         pace: Pace,
     ) -> Network {
         assert_eq!(
@@ -90,7 +90,16 @@ impl Optimiser {
             match self.config {
                 OptimiserConfig::Sgd { momentum, weight_decay } => {
                     let step = SgdStep { rate: pace.rate, momentum, weight_decay };
-                    let (theta, velocity) = sgd_step(theta, gradient, moment(0), step);
+                    let (theta, velocity) = match gradient {
+                        Gradient::Whole(gradient) => sgd_step(theta, gradient, moment(0), step),
+                        Gradient::Rows { rows, values } => {
+                            let velocity = moment(0).map(|velocity| table(velocity, &values));
+                            let theta = table(theta, &values);
+                            let (theta, velocity) =
+                                sgd_rows_step(theta, &rows, values, velocity, step);
+                            (theta.reshape([-1]), velocity.map(|velocity| velocity.reshape([-1])))
+                        }
+                    };
                     self.moments[0][place] = velocity;
                     theta
                 }
@@ -102,7 +111,18 @@ impl Optimiser {
                     let (first, second) = (moment(0), moment(1));
                     let (first, second) =
                         (first.unwrap_or_else(zeros), second.unwrap_or_else(zeros));
-                    let (theta, first, second) = adam_step(theta, gradient, first, second, step);
+                    let (theta, first, second) = match gradient {
+                        Gradient::Whole(gradient) => {
+                            adam_step(theta, gradient, first, second, step)
+                        }
+                        Gradient::Rows { rows, values } => {
+                            let [theta, first, second] =
+                                [theta, first, second].map(|flat| table(flat, &values));
+                            let (theta, first, second) =
+                                adam_rows_step(theta, &rows, values, first, second, step);
+                            (theta.reshape([-1]), first.reshape([-1]), second.reshape([-1]))
+                        }
+                    };
                     self.moments[0][place] = Some(first);
                     self.moments[1][place] = Some(second);
                     theta
@@ -146,6 +166,12 @@ impl Optimiser {
     }
 }
 
+/// A flat parameter as the table of whose rows these are gradients.
+fn table(flat: Tensor<1>, values: &Tensor<2>) -> Tensor<2> {
+    let [_, width] = values.dims();
+    flat.reshape([-1, width as i32])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,7 +203,7 @@ mod tests {
             let outputs = network.forward(&x, None).logits;
             let losses = squared_error(outputs.reshape([-1]), y.clone());
             let mut found = losses.mean().backward();
-            let found = gradients(network, &mut found);
+            let found = gradients(network, &[], &mut found);
             *network = optimiser.step(network.clone(), found, Pace::new(0.05));
         }
         read(network).into_iter().flat_map(|p| p.values).collect()

@@ -1,12 +1,13 @@
 //! Parameters on the host: named arrays, read from a network and written into one of the same shape.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Gradients, Tensor, TensorData};
 use thiserror::Error;
 
-use crate::network::{MOMENTUM, Network};
+use crate::network::{MOMENTUM, Network, Touched};
 
 /// A named array of numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -203,22 +204,52 @@ pub(crate) fn learnt(network: &Network) -> Vec<Tensor<1>> {
     visitor.0
 }
 
-/// The gradient of every parameter that is learnt, flat, in the network's order; zero where the loss does not reach.
-pub(crate) fn gradients(network: &Network, gradients: &mut Gradients) -> Vec<Tensor<1>> {
-    struct Collect<'a>(&'a mut Gradients, Vec<Tensor<1>>);
+/// The gradient of a parameter.
+#[derive(Clone, Debug)]
+pub enum Gradient {
+    /// Of all of its numbers, flat.
+    Whole(Tensor<1>),
+    /// Of some rows of a table; that of the others is zero, and they do not move.
+    Rows {
+        /// Which rows, each once.
+        rows: Arc<[u32]>,
+        /// Their gradients, row by row.
+        values: Tensor<2>,
+    },
+}
+
+/// The gradient of every parameter that is learnt, in the network's order; zero where the loss does not reach.
+pub(crate) fn gradients(
+    network: &Network,
+    touched: &[Touched],
+    gradients: &mut Gradients,
+) -> Vec<Gradient> {
+    struct Collect<'a> {
+        touched: &'a [Touched],
+        gradients: &'a mut Gradients,
+        found: Vec<Gradient>,
+    }
     impl ModuleVisitor for Collect<'_> {
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            if param.is_require_grad() {
-                let tensor = param.val();
-                let gradient =
-                    tensor.grad_remove(self.0).unwrap_or_else(|| tensor.inner().zeros_like());
-                self.1.push(gradient.reshape([-1]));
+            if !param.is_require_grad() {
+                return;
             }
+            if let Some(touched) = self.touched.iter().find(|touched| touched.id == param.id) {
+                let values = touched.values.grad_remove(self.gradients);
+                let zeros = || touched.values.clone().inner().zeros_like();
+                let (rows, values) = (touched.rows.clone(), values.unwrap_or_else(zeros));
+                self.found.push(Gradient::Rows { rows, values });
+                return;
+            }
+            let tensor = param.val();
+            let gradient = tensor.grad_remove(self.gradients);
+            let gradient = gradient.unwrap_or_else(|| tensor.inner().zeros_like());
+            self.found.push(Gradient::Whole(gradient.reshape([-1])));
         }
     }
-    let mut visitor = Collect(gradients, Vec::new());
+    let mut visitor = Collect { touched, gradients, found: Vec::new() };
     network.visit(&mut visitor);
-    visitor.1
+    visitor.found
 }
 
 /// Changes every parameter that is learnt, seen flat and with its place in the network's order.

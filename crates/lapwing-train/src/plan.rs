@@ -106,6 +106,8 @@ const FEWEST_EPOCHS: (usize, usize) = (20, 10);
 pub(crate) const LONG: usize = 200_000;
 const SMALLEST_BATCH: usize = 16;
 const LARGEST_BATCH: usize = 1_024;
+/// Weight decay for texts: words that are rare for the rows are many in every text, and are better not drawn to zero.
+const TEXT_DECAY: f64 = 0.0;
 /// Highest learning rates of Adam and of SGD.
 const RATES: (f64, f64) = (2e-3, 0.05);
 
@@ -129,7 +131,11 @@ pub fn plan(shape: &DataShape, history_length: usize, wishes: &Wishes) -> Result
         None => usual_epochs,
     });
     let steps = (batches * epochs) as u64;
-    let weight_decay = wishes.weight_decay.unwrap_or(regularisation(rows, input.size()).1);
+    let usual_decay = match input {
+        InputSpec::Text { .. } => TEXT_DECAY,
+        input => regularisation(rows, input.size()).1,
+    };
+    let weight_decay = wishes.weight_decay.unwrap_or(usual_decay);
     let (optimiser, usual_rate) = match wishes.sgd_momentum {
         None => (OptimiserConfig::Adam { weight_decay }, RATES.0),
         Some(momentum) => (OptimiserConfig::Sgd { momentum, weight_decay }, RATES.1),

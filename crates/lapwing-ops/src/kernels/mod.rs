@@ -2,6 +2,7 @@
 //!
 //! Nothing here depends on the number of threads: work is split, and sums are grouped, by the size of the problem alone.
 
+pub(crate) mod bag;
 pub(crate) mod columns;
 pub(crate) mod conv;
 pub(crate) mod conv_weight;

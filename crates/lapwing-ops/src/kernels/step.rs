@@ -86,3 +86,35 @@ vectorised! {
         }
     }
 }
+
+/// [`sgd`] of some rows of `width` numbers, with a gradient for each of them.
+pub(crate) fn sgd_rows(
+    theta: &mut [f32],
+    rows: &[u32],
+    gradient: &[f32],
+    velocity: &mut [f32],
+    step: Sgd,
+) {
+    let width = gradient.len() / rows.len().max(1);
+    for (&row, gradient) in rows.iter().zip(gradient.chunks_exact(width.max(1))) {
+        let own = row as usize * width..(row as usize + 1) * width;
+        sgd_part(&mut theta[own.clone()], gradient, &mut velocity[own], step);
+    }
+}
+
+/// [`adam`] of some rows of `width` numbers, with a gradient for each of them.
+pub(crate) fn adam_rows(
+    theta: &mut [f32],
+    rows: &[u32],
+    gradient: &[f32],
+    first: &mut [f32],
+    second: &mut [f32],
+    step: Adam,
+) {
+    let width = gradient.len() / rows.len().max(1);
+    for (&row, gradient) in rows.iter().zip(gradient.chunks_exact(width.max(1))) {
+        let own = row as usize * width..(row as usize + 1) * width;
+        let (first, second) = (&mut first[own.clone()], &mut second[own.clone()]);
+        adam_part(&mut theta[own], gradient, first, second, step);
+    }
+}

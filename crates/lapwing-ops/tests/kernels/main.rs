@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure is what a test is for")]
 
+mod bag;
 mod conv;
 mod elementwise;
 mod judge;

@@ -1,7 +1,7 @@
 //! CDR: the parameters that matter least to the loss do not learn, since what they could learn is mostly noise.
 //!
-//! How much a parameter θ with gradient g matters is |g · θ|. Weights of layers take part; biases and normalisations
-//! always learn.
+//! How much a parameter θ with gradient g matters is |g · θ|. Weights of layers take part; biases, normalisations and
+//! embeddings, most of which have no gradient anyway, always learn.
 
 use burn::tensor::{Tensor, TensorData};
 
@@ -9,7 +9,7 @@ use super::{Audience, Method, MethodConfig, MethodKind, Parameter, Range, Seen, 
 use crate::batch::Batch;
 use crate::error::TrainError;
 use crate::learner::Learner;
-use crate::parameters::{learnt, shapes, to_vec};
+use crate::parameters::{Gradient, learnt, shapes, to_vec};
 
 const NOISE_RATE: Parameter = Parameter {
     name: "noise-rate",
@@ -56,25 +56,24 @@ impl Method for Cdr {
     fn step(&mut self, learner: &mut Learner<'_>, batch: &Batch) -> Result<Seen, TrainError> {
         let pass = learner.forward(batch)?;
         let (seen, weights) = (pass.seen.clone(), vec![1.0; batch.len()]);
-        let mut gradients = learner.gradients(pass.mean(&weights));
+        let mut gradients = learner.gradients(&pass, pass.mean(&weights));
         // With nothing to leave out it is standard training, to the last bit.
         if self.kept < 1.0 {
             let device = learner.device.clone().inner();
-            let layers: Vec<usize> = shapes(&learner.network)
-                .iter()
-                .enumerate()
-                .filter(|(_, shape)| matches!(shape.len(), 2 | 4))
-                .map(|(place, _)| place)
-                .collect();
-            let parameters = learnt(&learner.network);
-            let mut found: Vec<(Vec<f32>, Vec<f32>)> = layers
-                .iter()
-                .map(|&at| (to_vec(gradients[at].clone()), to_vec(parameters[at].clone())))
-                .collect();
+            let (mut layers, mut found) = (Vec::new(), Vec::new());
+            let parameters = shapes(&learner.network).into_iter().zip(learnt(&learner.network));
+            for (at, (shape, parameter)) in parameters.enumerate() {
+                if let Gradient::Whole(gradient) = &gradients[at]
+                    && matches!(shape.len(), 2 | 4)
+                {
+                    layers.push(at);
+                    found.push((to_vec(gradient.clone()), to_vec(parameter)));
+                }
+            }
             silence(&mut found, self.kept);
             for (at, (gradient, _)) in layers.into_iter().zip(found) {
-                let shape = [gradient.len()];
-                gradients[at] = Tensor::from_data(TensorData::new(gradient, shape), &device);
+                let data = TensorData::new(gradient.clone(), [gradient.len()]);
+                gradients[at] = Gradient::Whole(Tensor::from_data(data, &device));
             }
         }
         learner.update(pass, gradients, batch.pace);

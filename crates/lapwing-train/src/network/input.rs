@@ -1,6 +1,9 @@
 //! Samples on their way into a network, and what comes out.
 
+use std::sync::Arc;
+
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use lapwing_ops::Bags;
 use lapwing_sample::{Block, InputSpec, SampleError, Samples, Values, View};
 
 /// A batch of samples on the device; one variant per form of [`InputSpec`].
@@ -14,6 +17,38 @@ pub(crate) enum Input {
     Series(Tensor<3>, Vec<u32>),
     /// `[batch, longest]`, and how long each is.
     Tokens(Tensor<2, Int>, Vec<u32>),
+    /// Bags of words, and numbers beside them.
+    Texts(Texts),
+}
+
+/// A batch of texts.
+#[derive(Clone, Debug)]
+pub(crate) struct Texts {
+    /// The words of the vocabulary that the batch holds, each once.
+    pub(crate) words: Arc<[u32]>,
+    /// Which of these each text holds, by their place among them.
+    pub(crate) bags: Bags,
+    /// `[batch, width]`, where there are any.
+    pub(crate) numbers: Option<Tensor<2>>,
+}
+
+impl Texts {
+    fn new(tokens: &[u32], lengths: &[u32], vocabulary: usize, numbers: Option<Tensor<2>>) -> Self {
+        // The place of each word of the vocabulary, by the order in which the batch comes to them.
+        const NONE: u32 = u32::MAX;
+        let mut places = vec![NONE; vocabulary];
+        let mut words = Vec::new();
+        let place = |&token: &u32| {
+            let place = &mut places[token as usize];
+            if *place == NONE {
+                *place = words.len() as u32;
+                words.push(token);
+            }
+            *place
+        };
+        let items = tokens.iter().map(place).collect();
+        Self { bags: Bags::new(items, lengths), words: words.into(), numbers }
+    }
 }
 
 impl Input {
@@ -30,7 +65,7 @@ impl Input {
     }
 
     /// A block that was checked.
-    fn of(block: Block, spec: InputSpec, rows: usize, device: &Device) -> Self {
+    pub(super) fn of(block: Block, spec: InputSpec, rows: usize, device: &Device) -> Self {
         let lengths = |longest: usize| vec![longest as u32; rows];
         match (block.values, spec) {
             (Values::Floats(values), InputSpec::Vector { width }) => {
@@ -51,7 +86,14 @@ impl Input {
                 let lengths = block.lengths.unwrap_or_else(|| lengths(longest));
                 Self::Tokens(Tensor::from_data(data, device), lengths)
             }
-            (Values::Floats(_), InputSpec::Tokens { .. }) | (Values::Tokens(_), _) => {
+            (Values::Texts { tokens, numbers }, InputSpec::Text { vocabulary, width, .. }) => {
+                let numbers = (width > 0)
+                    .then(|| Tensor::from_data(TensorData::new(numbers, [rows, width]), device));
+                let lengths = block.lengths.unwrap_or_default();
+                Self::Texts(Texts::new(&tokens, &lengths, vocabulary, numbers))
+            }
+            (Values::Floats(_), InputSpec::Tokens { .. } | InputSpec::Text { .. })
+            | (Values::Tokens(_) | Values::Texts { .. }, _) => {
                 unreachable!("a block is checked against its spec before it gets here")
             }
         }
@@ -82,6 +124,17 @@ impl Input {
                 let mask = mask(&x.device()).reshape([rows, 1]).expand(x.dims());
                 Self::Tokens(x.clone().mask_fill(mask, 0), lengths.clone())
             }
+            Self::Texts(texts) => {
+                let blank = |x: &Tensor<2>| {
+                    let mask = mask(&x.device()).reshape([rows, 1]).expand(x.dims());
+                    x.clone().mask_fill(mask, 0.0)
+                };
+                Self::Texts(Texts {
+                    words: texts.words.clone(),
+                    bags: texts.bags.only(kept),
+                    numbers: texts.numbers.as_ref().map(blank),
+                })
+            }
         }
     }
 
@@ -90,6 +143,14 @@ impl Input {
         match self {
             Self::Vectors(x) => x.clone(),
             _ => unreachable!("a network for rows of numbers was given {self:?}"),
+        }
+    }
+
+    /// The batch as texts.
+    pub(super) fn texts(&self) -> &Texts {
+        match self {
+            Self::Texts(texts) => texts,
+            _ => unreachable!("a network for texts was given {self:?}"),
         }
     }
 

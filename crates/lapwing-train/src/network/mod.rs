@@ -12,6 +12,7 @@ mod tests;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use burn::module::{Module, ParamId};
 use burn::tensor::{Device, Tensor};
@@ -31,6 +32,7 @@ pub(crate) use layers::MOMENTUM;
 registry::networks! {
     mlp: Mlp(MlpConfig),
     linear: Linear(LinearConfig),
+    bag: Bag(BagConfig),
     conv3net: Conv3Net(Conv3NetConfig),
     resnet20: ResNet20(ResNet20Config),
     difficult_cnn: DifficultCnn(DifficultCnnConfig),
@@ -98,11 +100,24 @@ pub(crate) struct Training {
     pub(crate) masks: Draws,
     /// What the batch adds to parameters that are averages over batches.
     pub(crate) statistics: Vec<(ParamId, Tensor<1>)>,
+    /// Tables of which the batch has touched a few rows: no other has a gradient.
+    pub(crate) touched: Vec<Touched>,
+}
+
+/// Rows of a table of embeddings that take part in a batch.
+#[derive(Clone, Debug)]
+pub(crate) struct Touched {
+    /// The table.
+    pub(crate) id: ParamId,
+    /// Which rows, each once.
+    pub(crate) rows: Arc<[u32]>,
+    /// These rows, with gradients.
+    pub(crate) values: Tensor<2>,
 }
 
 impl Training {
     pub(crate) fn new(masks: Draws) -> Self {
-        Self { masks, statistics: Vec::new() }
+        Self { masks, statistics: Vec::new(), touched: Vec::new() }
     }
 }
 

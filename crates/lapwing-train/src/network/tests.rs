@@ -2,11 +2,11 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
-use lapwing_sample::{Matrix, Task, View};
+use lapwing_sample::{Block, Matrix, Task, Values, View};
 
 use super::*;
 use crate::loss::cross_entropy;
-use crate::parameters::{absorb, check, gradients, read, shapes, to_vec, write};
+use crate::parameters::{Gradient, absorb, check, gradients, read, shapes, to_vec, write};
 
 // The numbers below were printed by:
 //
@@ -122,14 +122,15 @@ fn close(what: &str, ours: &[f32], theirs: &[f64], tolerance: f64) {
     }
 }
 
-fn norm(gradient: &Tensor<1>) -> f32 {
+fn norm(gradient: &Gradient) -> f32 {
+    let Gradient::Whole(gradient) = gradient else { unreachable!() };
     to_vec(gradient.clone()).iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt() as f32
 }
 
 /// Gradients of the mean cross-entropy of two images of classes 3 and 7.
-fn learnt(network: &Network, outputs: Tensor<2>) -> Vec<Tensor<1>> {
+fn learnt(network: &Network, outputs: Tensor<2>) -> Vec<Gradient> {
     let labels = Tensor::from_data([3, 7], &outputs.device());
-    gradients(network, &mut cross_entropy(outputs, labels).mean().backward())
+    gradients(network, &[], &mut cross_entropy(outputs, labels).mean().backward())
 }
 
 #[test]
@@ -290,6 +291,7 @@ fn one_of_each() -> Vec<Architecture> {
         InputSpec::Vector { width: 7 },
         InputSpec::Image { height: 32, width: 32, channels: 3 },
         InputSpec::Image { height: 28, width: 28, channels: 1 },
+        InputSpec::Text { longest: 5, vocabulary: 9, width: 2 },
     ];
     let plan = |&kind: &NetworkKind| {
         let input = *forms.iter().find(|form| kind.takes(form)).unwrap();
@@ -352,8 +354,16 @@ fn every_network_gives_outputs_and_an_embedding_as_wide_as_it_says() {
         let (name, outputs) = (architecture.kind().name(), architecture.outputs());
         let network = architecture.init(1, 0, &Device::flex()).unwrap();
         let spec = architecture.input();
-        let samples = Matrix::of(vec![0.5; 3 * spec.size()], spec).unwrap();
-        let input = Input::gather(&samples, &[2, 0], View::Plain, &Device::flex()).unwrap();
+        let input = match spec {
+            InputSpec::Text { width, .. } => {
+                let values = Values::Texts { tokens: vec![7, 7, 0], numbers: vec![0.5; 2 * width] };
+                Input::of(Block { values, lengths: Some(vec![3, 0]) }, spec, 2, &Device::flex())
+            }
+            _ => {
+                let samples = Matrix::of(vec![0.5; 3 * spec.size()], spec).unwrap();
+                Input::gather(&samples, &[2, 0], View::Plain, &Device::flex()).unwrap()
+            }
+        };
         let found = network.forward(&input, None);
         assert_eq!(found.logits.dims(), [2, outputs], "{name}");
         assert!(found.embedding.is_none_or(|e| e.dims()[0] == 2), "{name}");
