@@ -41,14 +41,21 @@ pub(crate) enum Meaning {
     /// Ticks since midnight.
     TimeOfDay(f64),
     Text,
+    /// A list of numbers.
+    List,
 }
 
 impl Meaning {
-    /// `None` for what a table cannot use: bytes, lists, intervals.
+    /// `None` for what a table cannot use: bytes, lists of anything but numbers with a point, intervals.
     fn of(column: &ColumnDescriptor) -> Option<Self> {
         use ConvertedType as C;
         use LogicalType as L;
         use Physical as P;
+        let is_list =
+            column.max_rep_level() == 1 && matches!(column.physical_type(), P::FLOAT | P::DOUBLE);
+        if is_list {
+            return Some(Self::List);
+        }
         if column.max_rep_level() > 0 || column.max_def_level() > 1 {
             return None;
         }
@@ -105,8 +112,25 @@ pub(crate) enum Cells {
     Double(Vec<Option<f64>>),
     /// Checked to be UTF-8.
     Text(Vec<Option<ByteArray>>),
+    Lists(Lists),
     /// Nested or binary.
     Nothing,
+}
+
+/// Lists of numbers, one after another; a number that is missing is NaN.
+#[derive(Default)]
+pub(crate) struct Lists {
+    values: Vec<f32>,
+    /// Where each list ends, and whether there is one.
+    ends: Vec<(usize, bool)>,
+}
+
+impl Lists {
+    fn get(&self, index: usize) -> Option<&[f32]> {
+        let &(end, present) = self.ends.get(index)?;
+        let begin = index.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        present.then(|| &self.values[begin..end])
+    }
 }
 
 impl Cells {
@@ -133,6 +157,7 @@ impl Cells {
             Self::Text(cells) => {
                 of(cells, index, |text| Raw::Text(text.as_utf8().unwrap_or_default()))
             }
+            Self::Lists(lists) => lists.get(index).map_or(Raw::Null, Raw::List),
             Self::Nothing => Raw::Null,
         }
     }
@@ -173,11 +198,23 @@ struct Stream {
     reader: ColumnReader,
     meaning: Meaning,
     optional: bool,
+    /// Of a list: the level at which a place of it exists, and the one at which there is a number in it.
+    levels: (i16, i16),
 }
 
 impl Stream {
     fn next(&mut self, rows: usize) -> Result<Cells, ParquetError> {
         let (meaning, optional) = (self.meaning, self.optional);
+        if meaning == Meaning::List {
+            let levels = self.levels;
+            return Ok(Cells::Lists(match &mut self.reader {
+                ColumnReader::FloatColumnReader(reader) => read_lists(reader, rows, levels, |v| v)?,
+                ColumnReader::DoubleColumnReader(reader) => {
+                    read_lists(reader, rows, levels, |v| v as f32)?
+                }
+                _ => Lists::default(),
+            }));
+        }
         Ok(match &mut self.reader {
             ColumnReader::BoolColumnReader(reader) => Cells::Bools(read(reader, rows, optional)?),
             ColumnReader::Int32ColumnReader(reader) => {
@@ -258,6 +295,44 @@ fn read<T: DataType>(
     Ok(levels.into_iter().map(|level| if level > 0 { values.next() } else { None }).collect())
 }
 
+/// The next `rows` lists of a column, or as many as there are.
+fn read_lists<T: DataType>(
+    reader: &mut ColumnReaderImpl<T>,
+    rows: usize,
+    (place, number): (i16, i16),
+    single: impl Fn(T::T) -> f32,
+) -> Result<Lists, ParquetError> {
+    let (mut definitions, mut repetitions, mut values, mut records) =
+        (Vec::new(), Vec::new(), Vec::new(), 0);
+    while records < rows {
+        let (more, ..) = reader.read_records(
+            rows - records,
+            Some(&mut definitions),
+            Some(&mut repetitions),
+            &mut values,
+        )?;
+        if more == 0 {
+            break;
+        }
+        records += more;
+    }
+    let (mut lists, mut values) = (Lists::default(), values.into_iter());
+    for (definition, repetition) in definitions.into_iter().zip(repetitions) {
+        if repetition == 0 {
+            // A list without places is empty, or there is none; a table can use neither.
+            lists.ends.push((lists.values.len(), definition >= place));
+        }
+        if definition >= place {
+            let value = if definition >= number { values.next() } else { None };
+            lists.values.push(value.map_or(f32::NAN, &single));
+            if let Some((end, _)) = lists.ends.last_mut() {
+                *end = lists.values.len();
+            }
+        }
+    }
+    Ok(lists)
+}
+
 fn open(path: &Path) -> Result<SerializedFileReader<File>, DataError> {
     let open = |source| DataError::Open { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(open)?;
@@ -278,12 +353,25 @@ fn columns(schema: &SchemaDescriptor) -> Vec<Option<(usize, Meaning)>> {
     let mut columns = vec![None; schema.root_schema().get_fields().len()];
     for leaf in 0..schema.num_columns() {
         let root = schema.get_column_root(leaf);
-        if root.is_primitive() {
-            columns[schema.get_column_root_idx(leaf)] =
-                Meaning::of(&schema.column(leaf)).map(|meaning| (leaf, meaning));
+        let meaning = Meaning::of(&schema.column(leaf));
+        // Of groups, lists alone are values: one leaf, which is repeated and nothing above it but the list.
+        if root.is_primitive() || (meaning == Some(Meaning::List) && is_list(root)) {
+            columns[schema.get_column_root_idx(leaf)] = meaning.map(|meaning| (leaf, meaning));
         }
     }
     columns
+}
+
+/// Whether a group is a list: in it one that is repeated, and in that one value, as the format says.
+fn is_list(group: &Type) -> bool {
+    let only = |group: &Type| match group.get_fields() {
+        [only] => Some(only.clone()),
+        _ => None,
+    };
+    group.is_group()
+        && only(group).is_some_and(|places| {
+            places.is_primitive() || only(&places).is_some_and(|value| value.is_primitive())
+        })
 }
 
 /// The type of a column that cannot be used, in words.
@@ -293,18 +381,30 @@ fn name_of_type(field: &Type) -> &'static str {
     if field.is_group() || repeated { "a list or a group" } else { "bytes" }
 }
 
-/// The names of the columns, and the types of those that cannot be used.
-pub(crate) fn header(path: &Path) -> Result<(Vec<String>, Vec<Option<String>>), DataError> {
+/// What the header of a file says.
+pub(crate) struct Header {
+    /// The names of the columns.
+    pub(crate) names: Vec<String>,
+    /// The types of those that cannot be used.
+    pub(crate) unsupported: Vec<Option<String>>,
+    /// Which are lists of numbers.
+    pub(crate) lists: Vec<bool>,
+}
+
+/// Reads the header.
+pub(crate) fn header(path: &Path) -> Result<Header, DataError> {
     let reader = open(path)?;
     let schema = reader.metadata().file_metadata().schema_descr();
     let fields = schema.root_schema().get_fields();
     let names = fields.iter().map(|field| field.name().trim().to_owned()).collect();
+    let columns = columns(schema);
+    let lists = columns.iter().map(|c| matches!(c, Some((_, Meaning::List)))).collect();
     let unsupported = fields
         .iter()
-        .zip(columns(schema))
+        .zip(&columns)
         .map(|(field, usable)| usable.is_none().then(|| name_of_type(field).to_owned()))
         .collect();
-    Ok((names, unsupported))
+    Ok(Header { names, unsupported, lists })
 }
 
 /// How many rows there are.
@@ -372,8 +472,13 @@ pub(crate) fn scan<E: From<DataError>>(
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(damaged)?;
         let stream = |&(leaf, meaning): &(usize, Meaning)| {
-            let optional = schema.column(leaf).max_def_level() > 0;
-            Ok(Stream { reader: group.get_column_reader(leaf)?, meaning, optional })
+            let column = schema.column(leaf);
+            let number = column.max_def_level();
+            let own = &column.self_type().get_basic_info();
+            let nullable = own.has_repetition() && own.repetition() == Repetition::OPTIONAL;
+            let levels = (number - i16::from(nullable), number);
+            let reader = group.get_column_reader(leaf)?;
+            Ok(Stream { reader, meaning, optional: number > 0, levels })
         };
         let each = || readable.iter().map(|column| column.as_ref().map(stream).transpose());
         let mut streams =

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::distinct::Distinct;
 use crate::error::DataError;
 use crate::file::TableFile;
-use crate::schema::{Kind, Schema};
+use crate::schema::{Kind, Reason, Role, Schema};
 use crate::survey::{Places, Survey};
 use crate::table::{Column, ColumnBuilder, Table};
 use crate::target::{Filled, TargetBuilder};
@@ -29,6 +29,8 @@ pub struct ReadOptions {
     pub features: Option<Vec<String>>,
     /// Do not use these columns.
     pub ignore: Vec<String>,
+    /// Columns of text to learn from, whether or not they are among `features`.
+    pub text: Vec<String>,
     /// Kinds that override inference. A column named here is used even where inference would ignore it.
     pub types: BTreeMap<String, Kind>,
     /// What is learnt; inferred when not given.
@@ -45,6 +47,7 @@ impl ReadOptions {
             source: source.into(),
             features: None,
             ignore: Vec::new(),
+            text: Vec::new(),
             types: BTreeMap::new(),
             task: None,
             missing_tokens: MISSING_TOKENS.map(str::to_owned).to_vec(),
@@ -129,6 +132,11 @@ pub enum Warning {
         /// The first of them, and where it is.
         first: String,
     },
+    /// Free text that is not used, and could be.
+    TextNotUsed {
+        /// The column.
+        column: String,
+    },
     /// On average a class has fewer than two rows; the target may be the wrong column.
     ManyClasses {
         /// Classes.
@@ -153,6 +161,9 @@ impl fmt::Display for Warning {
                 "column {column:?} holds dates such as {first}, which are not read as dates: \
                  day or month may come first; write them as 2024-12-31"
             ),
+            Self::TextNotUsed { column } => {
+                write!(f, "column {column:?} holds free text, which is not learnt from")
+            }
             Self::ManyClasses { classes, rows } => {
                 write!(f, "the target has {classes} classes in {rows} rows")
             }
@@ -244,7 +255,7 @@ impl Dataset {
             dropped: survey.dropped,
             warnings: Vec::new(),
         };
-        warnings.extend(dataset.find_warnings());
+        warnings.extend(dataset.find_warnings(options));
         dataset.warnings = warnings;
         Ok(dataset)
     }
@@ -259,9 +270,15 @@ impl Dataset {
         self.table.is_empty()
     }
 
-    fn find_warnings(&self) -> Vec<Warning> {
+    fn find_warnings(&self, options: &ReadOptions) -> Vec<Warning> {
         let rows = self.len() as u64;
         let mut warnings = Vec::new();
+        for column in &self.schema.columns {
+            let asked = options.types.contains_key(&column.name);
+            if column.role == Role::Ignored(Reason::FreeText) && !asked {
+                warnings.push(Warning::TextNotUsed { column: column.name.clone() });
+            }
+        }
         match self.sources.names.as_slice() {
             [only] => warnings.push(Warning::OneSource(only.clone())),
             names if names.len() as u64 == rows => warnings.push(Warning::SourcePerRow(rows)),

@@ -229,6 +229,18 @@ pub enum DataError {
         /// The value found, shortened.
         value: String,
     },
+    /// A list of numbers that is not like the others of its column.
+    #[error("{place}, column {column:?}: expected {expected} numbers, found {found}")]
+    Vector {
+        /// Where.
+        place: Place,
+        /// The column.
+        column: String,
+        /// Numbers that a row has.
+        expected: usize,
+        /// What this one has.
+        found: String,
+    },
     /// One of a few values that do not fit the rest of their column, whose type nobody named.
     #[error("{0}")]
     StrayValue(Box<Stray>),
@@ -400,6 +412,7 @@ fn article(kind: Kind) -> &'static str {
         Kind::Categorical => "a name",
         Kind::Date => "a date",
         Kind::Text => "a text",
+        Kind::Vector => "a list of numbers",
     }
 }
 

@@ -32,6 +32,8 @@ pub struct TableFile {
     header: Vec<String>,
     /// Parquet types that cannot be used, by column.
     unsupported: Vec<Option<String>>,
+    /// Parquet columns that are lists of numbers.
+    lists: Vec<bool>,
     stamp: Stamp,
 }
 
@@ -53,9 +55,9 @@ impl TableFile {
         if start.is_empty() {
             return Err(DataError::Empty { path });
         }
-        let (format, header, unsupported) = if start.starts_with(b"PAR1") {
-            let (names, unsupported) = columnar::header(&path)?;
-            (Format::Parquet, names, unsupported)
+        let (format, header, unsupported, lists) = if start.starts_with(b"PAR1") {
+            let columnar::Header { names, unsupported, lists } = columnar::header(&path)?;
+            (Format::Parquet, names, unsupported, lists)
         } else if let Some((what, advice)) = foreign::recognise(&path, &start) {
             return Err(DataError::Foreign { path, what, advice });
         } else if matches!(extension(&path).as_str(), "parquet" | "pq") {
@@ -66,14 +68,15 @@ impl TableFile {
             let (dialect, mut reader) = Dialect::read(&path, compression)?;
             let names = text::header(&path, compression, &mut reader)?;
             let unsupported = vec![None; names.len()];
-            (Format::Text(dialect), names, unsupported)
+            let lists = vec![false; names.len()];
+            (Format::Text(dialect), names, unsupported, lists)
         };
         if header.is_empty() {
             return Err(DataError::Empty { path });
         }
         let columns = header.iter().map(|name| name.trim().to_owned()).collect();
         let columns = text::checked_names(&path, columns)?;
-        Ok(Self { path, format, columns, header, unsupported, stamp })
+        Ok(Self { path, format, columns, header, unsupported, lists, stamp })
     }
 
     /// Opens a table of text, the kind that can be copied row by row.
@@ -109,6 +112,24 @@ impl TableFile {
     /// The type of a Parquet column that cannot be used.
     pub(crate) fn unsupported(&self, column: usize) -> Option<&str> {
         self.unsupported[column].as_deref()
+    }
+
+    /// Whether a column holds lists of numbers.
+    pub(crate) fn is_list(&self, column: usize) -> bool {
+        self.lists[column]
+    }
+
+    /// Refuses a column whose values are not one value each.
+    pub(crate) fn check_single(&self, column: usize) -> Result<()> {
+        self.check_usable(column)?;
+        if !self.is_list(column) {
+            return Ok(());
+        }
+        Err(DataError::UnsupportedColumn {
+            path: self.path.clone(),
+            column: self.columns[column].clone(),
+            found: "a list of numbers".to_owned(),
+        })
     }
 
     /// Refuses a column whose values cannot be read.

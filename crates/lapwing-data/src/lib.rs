@@ -33,14 +33,18 @@ mod survey;
 mod table;
 mod target;
 mod text;
+mod texts;
 mod value;
+mod words;
 
 pub use csv::StringRecord;
 pub use dataset::{Dataset, Dropped, ReadOptions, Sources, Warning};
 pub use distinct::Distinct;
 pub use error::{DataError, Place, Stray};
 pub use file::TableFile;
-pub use input::{Columns, EncodedRows, Encoder, EncoderConfig, Input, InputKind, Unseen};
+pub use input::{
+    Columns, EncodedRows, Encoder, EncoderConfig, Input, InputKind, TextEncoder, Unseen,
+};
 pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};
 pub use new_data::{NewData, NewDataOptions};

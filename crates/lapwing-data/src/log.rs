@@ -163,7 +163,7 @@ fn read_step(record: &Record<'_>, column: &Column, previous: Option<i64>) -> Res
             let text = text.trim();
             text.parse().ok().or_else(|| text.parse().ok().and_then(whole))
         }
-        Raw::Null | Raw::Bool(_) | Raw::Date(_) => None,
+        Raw::Null | Raw::Bool(_) | Raw::Date(_) | Raw::List(_) => None,
     };
     let step = step.ok_or_else(|| wrong(record, column, "a whole number", raw))?;
     match previous {
@@ -205,7 +205,7 @@ fn read_loss(record: &Record<'_>, column: &Column) -> Result<f64> {
             "" => Some(f64::NAN),
             text => text.parse().ok(),
         },
-        Raw::Bool(_) | Raw::Date(_) => None,
+        Raw::Bool(_) | Raw::Date(_) | Raw::List(_) => None,
     };
     loss.ok_or_else(|| wrong(record, column, "a number", raw))
 }

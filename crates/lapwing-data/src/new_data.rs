@@ -58,6 +58,7 @@ impl NewData {
         let mut target = match schema.target().filter(|_| options.target) {
             Some(column) => {
                 let position = usable(&file, &column.name)?;
+                file.check_single(position)?;
                 Some((
                     position,
                     TargetBuilder::like(schema.task, column, position, &schema.classes),
@@ -66,7 +67,11 @@ impl NewData {
             None => None,
         };
         let mut groups = match &options.group {
-            Some(name) => Some(ColumnBuilder::names(name, usable(&file, name)?, 0)),
+            Some(name) => {
+                let position = usable(&file, name)?;
+                file.check_single(position)?;
+                Some(ColumnBuilder::names(name, position, 0))
+            }
             None => None,
         };
         let mut dropped = Dropped::default();

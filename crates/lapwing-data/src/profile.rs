@@ -55,6 +55,9 @@ pub(crate) struct Profile {
     first_text: Option<Sighting>,
     first_number: Option<Sighting>,
     first_dressed: Option<Sighting>,
+    /// Lists of numbers, and the length of the first.
+    lists: u64,
+    width: usize,
     counter: DistinctCounter,
 }
 
@@ -167,11 +170,20 @@ impl Profile {
             first_text: None,
             first_number: None,
             first_dressed: None,
+            lists: 0,
+            width: 0,
             counter: DistinctCounter::default(),
         }
     }
 
     pub(crate) fn observe(&mut self, lexicon: &Lexicon, raw: Raw<'_>, record: &Record<'_>) {
+        if let Raw::List(numbers) = raw {
+            if self.lists == 0 {
+                self.width = numbers.len();
+            }
+            self.lists += 1;
+            return;
+        }
         match lexicon.look(raw) {
             Value::Missing => self.missing += 1,
             Value::Infinite => self.infinite += 1,
@@ -279,6 +291,10 @@ impl Profile {
 
     /// What the column is, judged by its values and its name alone.
     pub(crate) fn finding(&self, name: &str) -> Finding {
+        if self.lists > 0 {
+            let note = Some(format!("{} numbers", self.width));
+            return Finding { kind: Kind::Vector, unfit: None, note, doubt: None };
+        }
         let kind = self.kind(name);
         let mut notes = Vec::new();
         if self.infinite > 0 && kind == Kind::Numeric {
@@ -385,7 +401,7 @@ impl Profile {
                 Kind::Categorical => {
                     nearly_all_differ || (is_id_name(name) && distinct > MAX_GROUPS)
                 }
-                Kind::Date | Kind::Text => false,
+                Kind::Date | Kind::Text | Kind::Vector => false,
             };
         if id_like {
             return Some(Reason::IdLike);
@@ -404,7 +420,7 @@ impl Profile {
         let (low, high) = (range.low / unit, range.high / unit);
         let far_from_zero = low.abs().max(high.abs()) > 8.0 * (high - low);
         let offset = if low.is_finite() && far_from_zero { low } else { 0.0 };
-        Storage { offset, unit, with_time: self.with_time, numerals }
+        Storage { offset, unit, with_time: self.with_time, numerals, width: self.width }
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Kind {
     Date,
     /// Free text.
     Text,
+    /// Equally many numbers in every row: an embedding.
+    Vector,
 }
 
 impl fmt::Display for Kind {
@@ -36,6 +38,7 @@ impl fmt::Display for Kind {
             Self::Categorical => "categorical",
             Self::Date => "date",
             Self::Text => "text",
+            Self::Vector => "vector",
         })
     }
 }
@@ -168,11 +171,18 @@ pub(crate) struct Storage {
     /// How the numbers are written in text.
     #[serde(default)]
     pub(crate) numerals: Numerals,
+    /// Numbers of a vector.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) width: usize,
+}
+
+fn is_zero(width: &usize) -> bool {
+    *width == 0
 }
 
 impl Default for Storage {
     fn default() -> Self {
-        Self { offset: 0.0, unit: 1.0, with_time: false, numerals: Numerals::Plain }
+        Self { offset: 0.0, unit: 1.0, with_time: false, numerals: Numerals::Plain, width: 0 }
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct Places {
     pub(crate) source: usize,
     features: Option<Vec<usize>>,
     ignore: Vec<usize>,
+    text: Vec<usize>,
 }
 
 impl Places {
@@ -32,6 +33,7 @@ impl Places {
             source: file.position(&options.source)?,
             features: options.features.as_deref().map(positions).transpose()?,
             ignore: positions(&options.ignore)?,
+            text: positions(&options.text)?,
         };
         for name in options.types.keys() {
             file.position(name)?;
@@ -53,7 +55,23 @@ impl Places {
         if places.ignore.contains(&places.target) {
             return conflict(places.target, "target", "ignored");
         }
+        for &column in &places.text {
+            if let Some((_, role)) = [
+                (column == places.target, "target"),
+                (column == places.source, "source"),
+                (places.ignore.contains(&column), "ignored"),
+            ]
+            .into_iter()
+            .find(|(is, _)| *is)
+            {
+                return conflict(column, role, "text");
+            }
+        }
         let asked = places.features.iter().flatten().chain([&places.target, &places.source]);
+        let asked = asked.chain(&places.text);
+        for &column in [&places.target, &places.source].into_iter().chain(&places.text) {
+            file.check_single(column)?;
+        }
         for &column in asked {
             if let Some(found) = file.unsupported(column) {
                 return Err(DataError::UnsupportedColumn {
@@ -160,7 +178,10 @@ impl Survey {
                 Role::Target => options.task.is_some(),
                 _ => false,
             };
-            if decided || options.types.contains_key(&column.name) {
+            if decided
+                || options.types.contains_key(&column.name)
+                || options.text.contains(&column.name)
+            {
                 continue;
             }
             let place = |first: &Sighting| Place {
@@ -214,7 +235,7 @@ impl Survey {
             Kind::Numeric if self.profiles[target].is_few_integers(MAX_INTEGER_CLASSES) => {
                 Task::Classification
             }
-            Kind::Numeric | Kind::Date => Task::Regression,
+            Kind::Numeric | Kind::Date | Kind::Vector => Task::Regression,
         }
     }
 
@@ -232,7 +253,10 @@ impl Survey {
         let listed = places.features.as_ref().map(|features| features.contains(&column));
         let named = asked_kind.is_some() || listed == Some(true);
 
-        let role = if column == places.target {
+        let text = places.text.contains(&column);
+        let role = if text {
+            Role::Feature
+        } else if column == places.target {
             Role::Target
         } else if column == places.source {
             if listed == Some(true) { Role::SourceAndFeature } else { Role::Source }
@@ -250,7 +274,10 @@ impl Survey {
             }
         };
         let kind = match asked_kind.unwrap_or(finding.kind) {
+            // A list is nothing else, whatever it is called.
+            _ if finding.kind == Kind::Vector => Kind::Vector,
             // Free text that is used all the same is used as levels.
+            _ if text => Kind::Text,
             Kind::Text if !matches!(role, Role::Ignored(_)) => Kind::Categorical,
             kind => kind,
         };

@@ -8,7 +8,8 @@ use crate::date;
 use crate::error::{DataError, shortened};
 use crate::file::Record;
 use crate::schema::{ColumnSchema, Kind, Storage};
-use crate::value::{Lexicon, Value};
+use crate::texts::Texts;
+use crate::value::{Lexicon, Raw, Value, write_raw};
 
 /// Code of a missing categorical value.
 pub const MISSING: u32 = u32::MAX;
@@ -41,6 +42,10 @@ pub(crate) enum Values {
     Numbers { values: Vec<f32>, storage: Storage, is_date: bool },
     /// Indices into the levels, [`MISSING`] or [`BEYOND`].
     Codes { codes: Vec<u32>, levels: IndexSet<Box<str>> },
+    /// Free text.
+    Texts(Texts),
+    /// Equally many numbers per row, row after row.
+    Vectors { values: Vec<f32>, width: usize },
 }
 
 impl Table {
@@ -111,10 +116,13 @@ impl Column {
         match &self.values {
             Values::Numbers { values, .. } => values[row as usize].is_nan(),
             Values::Codes { codes, .. } => codes[row as usize] == MISSING,
+            Values::Texts(texts) => texts.is_blank(row),
+            Values::Vectors { .. } => false,
         }
     }
 
-    /// Numbers (dates as seconds since 1970) of some rows, NaN where one is missing; `None` for categories.
+    /// Numbers (dates as seconds since 1970) of some rows, NaN where one is missing; `None` for categories
+    /// and texts.
     pub fn numbers(&self, rows: &[u32]) -> Option<Vec<f64>> {
         let Values::Numbers { values, storage, .. } = &self.values else { return None };
         let number = |&row: &u32| (f64::from(values[row as usize]) + storage.offset) * storage.unit;
@@ -122,7 +130,7 @@ impl Column {
     }
 
     /// Names of the levels and their codes in some rows, nothing where one is missing or has no name; `None` for
-    /// numbers.
+    /// numbers and texts.
     pub fn levels(&self, rows: &[u32]) -> Option<(Vec<String>, Vec<Option<u32>>)> {
         let Values::Codes { codes, levels } = &self.values else { return None };
         let code = |&row: &u32| Some(codes[row as usize]).filter(|code| *code < BEYOND);
@@ -143,6 +151,15 @@ impl Column {
                 }
                 None => String::new(),
             },
+            Values::Texts(texts) => texts.shown(row).to_owned(),
+            Values::Vectors { values, width } => {
+                let mut text = String::new();
+                if let Some(numbers) = values.get(row as usize * width..(row as usize + 1) * width)
+                {
+                    write_raw(Raw::List(numbers), &mut text);
+                }
+                text
+            }
         }
     }
 }
@@ -187,7 +204,9 @@ impl ColumnBuilder {
                 storage,
                 is_date: kind == Kind::Date,
             },
-            Kind::Categorical | Kind::Text => {
+            Kind::Text => Values::Texts(Texts::default()),
+            Kind::Vector => Values::Vectors { values: Vec::new(), width: storage.width },
+            Kind::Categorical => {
                 Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() }
             }
         };
@@ -248,6 +267,33 @@ impl ColumnBuilder {
                     },
                 });
             }
+            Values::Vectors { values, width } => {
+                let invalid = |found: String| DataError::Vector {
+                    place: record.place(),
+                    column: self.name.clone(),
+                    expected: *width,
+                    found,
+                };
+                let Raw::List(numbers) = raw else {
+                    return Err(invalid("none".to_owned()));
+                };
+                if numbers.len() != *width {
+                    return Err(invalid(numbers.len().to_string()));
+                }
+                if let Some(at) = numbers.iter().position(|number| !number.is_finite()) {
+                    return Err(invalid(format!("none that is finite in place {}", at + 1)));
+                }
+                values.extend_from_slice(numbers);
+            }
+            Values::Texts(texts) => match raw {
+                // As it stands: `None` is a word like any other.
+                Raw::Text(text) => texts.push(text),
+                raw => {
+                    self.buffer.clear();
+                    write_raw(raw, &mut self.buffer);
+                    texts.push(&self.buffer);
+                }
+            },
         }
         Ok(())
     }
@@ -260,6 +306,8 @@ impl ColumnBuilder {
                 codes.shrink_to_fit();
                 levels.shrink_to_fit();
             }
+            Values::Texts(texts) => texts.shrink_to_fit(),
+            Values::Vectors { values, .. } => values.shrink_to_fit(),
         }
         Column { name: self.name, values }
     }
@@ -270,7 +318,7 @@ impl ColumnBuilder {
             Values::Codes { codes, levels } => {
                 (codes, levels.into_iter().map(String::from).collect())
             }
-            Values::Numbers { .. } => (Vec::new(), Vec::new()),
+            _ => (Vec::new(), Vec::new()),
         }
     }
 }

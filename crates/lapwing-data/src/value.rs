@@ -15,6 +15,8 @@ pub(crate) enum Raw<'a> {
     Double(f64),
     Date(Moment),
     Text(&'a str),
+    /// A list of numbers, as Parquet has them; NaN where one is missing.
+    List(&'a [f32]),
 }
 
 /// A value as what it looks like.
@@ -26,6 +28,9 @@ pub(crate) enum Value<'a> {
     Date(Moment),
     Text(&'a str),
 }
+
+/// Numbers of a list that are written where people read them.
+const LISTED: usize = 4;
 
 /// The texts that stand for a missing value when nothing else is asked for.
 pub const MISSING_TOKENS: [&str; 24] = [
@@ -64,6 +69,8 @@ impl Lexicon {
             Raw::Double(number) => finite(number),
             Raw::Date(moment) => Value::Date(moment),
             Raw::Text(text) => self.look_at_text(trimmed(text)),
+            // Whoever cannot use lists has refused the column.
+            Raw::List(_) => Value::Text("(list)"),
         }
     }
 
@@ -171,6 +178,11 @@ pub(crate) fn write_raw(raw: Raw<'_>, buffer: &mut String) {
         Raw::Double(number) => write!(buffer, "{number}"),
         Raw::Date(moment) => write!(buffer, "{}", date::format(moment.seconds, moment.has_time)),
         Raw::Text(text) => write!(buffer, "{text}"),
+        Raw::List(numbers) => {
+            let shown: Vec<String> = numbers.iter().take(LISTED).map(ToString::to_string).collect();
+            let more = if numbers.len() > LISTED { ", …" } else { "" };
+            write!(buffer, "[{}{more}]", shown.join(", "))
+        }
     };
 }
 

@@ -37,6 +37,9 @@ pub struct WorstRow {
     /// Where the row is a picture: that, as PNG in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub picture: Option<String>,
+    /// Where the row is a text: its beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// Given labels against the model's.

@@ -228,6 +228,7 @@ fn evidence(s: usize, random: &mut Random) -> Evidence {
                 format!("{:.3}", 1.5 * random.uniform() - 0.5),
             ],
             picture: None,
+            text: None,
         }
     });
     Evidence {

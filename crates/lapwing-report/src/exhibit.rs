@@ -30,6 +30,7 @@ pub(crate) struct EvidenceView {
     features: Vec<String>,
     rows: Vec<RowView>,
     pictures: bool,
+    texts: bool,
     probabilities: bool,
     matrix: Option<Matrix>,
     residuals: Option<ResidualPicture>,
@@ -44,6 +45,7 @@ struct RowView {
     loss: String,
     features: Vec<String>,
     picture: Option<String>,
+    text: Option<String>,
 }
 
 /// The evidence there is room for, on the worst sources first.
@@ -87,6 +89,7 @@ impl EvidenceView {
             features: evidence.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
             probabilities: rows.clone().any(|row| row.probability.is_some()),
             pictures: rows.clone().any(|row| row.picture.is_some()),
+            texts: rows.clone().any(|row| row.text.is_some()),
             rows: rows
                 .map(|row| RowView {
                     row: row.row.to_string(),
@@ -98,6 +101,7 @@ impl EvidenceView {
                     loss: row.loss.map_or_else(|| number::NONE.to_owned(), number::value),
                     features: row.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
                     picture: row.picture.clone(),
+                    text: row.text.as_deref().map(name::passage),
                 })
                 .collect(),
             matrix,

@@ -36,7 +36,7 @@ mod sentences;
 mod table;
 mod warning;
 
-pub use name::reveal;
+pub use name::{passage, reveal};
 pub use phrase::phrase;
 pub use reason::reason;
 pub use report::{

@@ -10,6 +10,8 @@ use crate::number;
 const TABLE: usize = 64;
 /// Longest name that is called one in full: a page with two thousand of them is still one to be opened.
 const FULL: usize = 1000;
+/// Longest beginning of a text.
+const PASSAGE: usize = 400;
 /// Longest name beside a line of a picture.
 const LABEL: usize = 20;
 
@@ -58,6 +60,28 @@ pub(crate) fn short(name: &str) -> String {
     elide(&reveal(name), TABLE)
 }
 
+/// The beginning of a text that may have many lines, on one.
+pub fn passage(text: &str) -> String {
+    let mut words = text.split_whitespace();
+    let mut line = String::new();
+    let full = words.by_ref().any(|word| {
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.push_str(word);
+        line.len() > PASSAGE
+    });
+    if full && words.next().is_some() {
+        line.push_str(" …");
+    }
+    if line.is_empty() {
+        return "(empty)".to_owned();
+    }
+    let shown = reveal(&line);
+    match shown.char_indices().nth(PASSAGE) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown,
+    }
+}
+
 /// The name in full, without what cannot be seen, where the short form leaves something out.
 pub(crate) fn in_full(source: &str, short: &str) -> Option<String> {
     Some(elide(&reveal(source), FULL)).filter(|full| full != short)
@@ -101,6 +125,16 @@ pub(crate) fn join(parts: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_passage_is_one_line_of_bounded_length_in_which_nothing_hides() {
+        assert_eq!(passage(" a\n\tb\u{1b}[31m \u{202e}<b> "), "a b⟨U+001B⟩[31m ⟨U+202E⟩<b>");
+        assert_eq!(passage(" \n"), "(empty)");
+        for long in ["x".repeat(100_000), "é ".repeat(100_000), "\0".repeat(100_000)] {
+            let shown = passage(&long);
+            assert!(shown.chars().count() <= PASSAGE + 2 && shown.ends_with('…'), "{shown}");
+        }
+    }
 
     #[test]
     fn invisible_and_reordering_characters_are_spelt_out() {

@@ -51,6 +51,7 @@ struct Page<'a> {
     any_flagged: bool,
     /// How many networks judged labels, and how many; nothing where verdicts rest on losses.
     judged: Option<[String; 2]>,
+    doubtful_texts: bool,
     doubtful: Vec<RowView>,
     /// Whether sources were weighed by noise rates.
     noise_rates: bool,
@@ -175,6 +176,7 @@ impl Page<'_> {
                 [networks, number::count(report.summary.judged_rows)]
             }),
             noise_rates: report.summary.method == "noise-rate",
+            doubtful_texts: report.rows.iter().take(DOUBTFUL).any(|row| row.text.is_some()),
             doubtful: report.rows.iter().take(DOUBTFUL).map(RowView::new).collect(),
             source_column: name::short(&report.summary.source_column),
             history_length: number::count(report.summary.history_length),

@@ -153,6 +153,9 @@ pub struct DoubtfulRow {
     pub suggestion: String,
     /// The probability of that.
     pub suggestion_probability: f64,
+    /// Where the row is a text: its beginning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
 /// One line of `metrics.csv`.

@@ -113,6 +113,7 @@ pub(crate) struct RowView {
     wrong: String,
     suggestion: String,
     probability: String,
+    text: Option<String>,
 }
 
 impl RowView {
@@ -124,6 +125,7 @@ impl RowView {
             wrong: row.wrong.map_or_else(|| number::NONE.to_owned(), number::probability),
             suggestion: name::short(&row.suggestion),
             probability: number::probability(row.suggestion_probability),
+            text: row.text.as_deref().map(name::passage),
         }
     }
 }

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use lapwing_core::Lap;
-use lapwing_data::{Dataset, Input, InputKind, Split};
+use lapwing_data::{Dataset, Input, InputKind, Kind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
 use lapwing_sample::{Data, Samples};
 use lapwing_train::{
     CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, MethodKind, Model,
-    Observer, OptimiserConfig, Plan, Resumed, Step, TrainConfig, Trainer, Wishes, plan,
+    Observer, OptimiserConfig, Plan, PlanError, Resumed, Step, TrainConfig, Trainer, Wishes, plan,
 };
 use lapwing_trees::TreesConfig;
 
@@ -129,9 +129,15 @@ impl<'a> Job<'a> {
         }
         let device: DeviceName = settings.device.as_deref().unwrap_or("cpu").parse()?;
         let guards = guards(dataset, split, settings)?;
-        let input = InputKind::Table.fit(dataset, &split.train)?;
+        let text = dataset.schema.features().any(|column| column.kind == Kind::Text);
+        let kind = if text { InputKind::Text } else { InputKind::Table };
+        let input = kind.fit(dataset, &split.train)?;
         let sources = sources_in(dataset, &split.train).len();
         let wants_trees = settings.wants_trees();
+        if text && wants_trees {
+            let (network, takes) = ("trees", "numbers and categories");
+            return Err(PlanError::Input { network, takes, found: input.spec() }.into());
+        }
         let settings = if wants_trees { settings.for_trees()? } else { settings.clone() };
         let settings = &settings.with_leniency(sources)?;
         let rule = settings.rule();

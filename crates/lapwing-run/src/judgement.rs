@@ -156,9 +156,9 @@ impl Exhibits<'_> {
         let worst = self.worst.get(&source).into_iter().flatten();
         let worst_rows: Vec<WorstRow> =
             worst.map(|&(place, loss)| self.row(place, loss)).collect::<Result<_, _>>()?;
-        // A picture says what its pixels say.
-        let pictures = worst_rows.iter().any(|row| row.picture.is_some());
-        let named = dataset.schema.features().take(if pictures { 0 } else { SHOWN_FEATURES });
+        // A picture says what its pixels say, and a text what its words say.
+        let speaks = worst_rows.iter().any(|row| row.picture.is_some() || row.text.is_some());
+        let named = dataset.schema.features().take(if speaks { 0 } else { SHOWN_FEATURES });
         Ok(Evidence {
             source: dataset.sources.names[source].clone(),
             features: named.map(|column| column.name.clone()).collect(),
@@ -170,16 +170,18 @@ impl Exhibits<'_> {
     fn row(&self, place: u32, loss: f32) -> Result<WorstRow, RunError> {
         let dataset = self.job.dataset();
         let row = self.part.part.rows[place as usize];
-        let (features, picture) = match self.samples.exhibit(row)? {
-            Exhibit::Cells(cells) => (cells.into_iter().take(SHOWN_FEATURES).collect(), None),
+        let (mut features, mut picture, mut text) = (Vec::new(), None, None);
+        match self.samples.exhibit(row)? {
+            Exhibit::Cells(cells) => features = cells.into_iter().take(SHOWN_FEATURES).collect(),
             Exhibit::Picture { width, height, rgb } => {
                 let png = lapwing_sample::png(width, height, &rgb)
                     .map_err(|error| SampleError::Unreadable { row, reason: error.into() })?;
-                (Vec::new(), Some(STANDARD.encode(png)))
+                picture = Some(STANDARD.encode(png));
             }
+            Exhibit::Text(shown) => text = Some(shown),
             // No table gives these yet.
-            Exhibit::Text(_) | Exhibit::Line(_) => (Vec::new(), None),
-        };
+            Exhibit::Line(_) => {}
+        }
         let at = place as usize;
         let (given, predicted, probability) = match self.part.answered().answers {
             Answers::Classes { names, given, probabilities } => {
@@ -206,6 +208,7 @@ impl Exhibits<'_> {
             loss: Some(f64::from(loss)),
             features,
             picture,
+            text,
         })
     }
 }

@@ -115,6 +115,9 @@ impl Run<'_> {
         for warning in &self.job.dataset().warnings {
             warnings.push(match warning {
                 DataWarning::OneSource(_) => Warning::SingleSource,
+                DataWarning::TextNotUsed { .. } => Warning::Other {
+                    text: format!("{}; --text would use it.", capitalised(&warning.to_string())),
+                },
                 other => Warning::Other { text: format!("{}.", capitalised(&other.to_string())) },
             });
         }

@@ -1,6 +1,6 @@
 //! `rows.csv`: the rows whose labels were judged by networks that had not seen them, worst first.
 
-use lapwing_data::Dataset;
+use lapwing_data::{Dataset, Kind};
 use lapwing_report::DoubtfulRow;
 use lapwing_sample::Targets;
 
@@ -15,6 +15,9 @@ const COLUMNS: [&str; 7] = [
     "suggestion",
     "suggestion_probability",
 ];
+
+/// Characters of a text that stand in the file.
+const SHOWN: usize = 200;
 
 /// Places in the lists of judged rows, those first whose labels are most likely wrong; at the end those of which nothing
 /// can be said.
@@ -42,7 +45,19 @@ pub(crate) fn row(dataset: &Dataset, labels: &JudgedLabels, place: u32) -> Doubt
         label_probability: noise.label,
         suggestion: class(noise.suggestion.0),
         suggestion_probability: noise.suggestion.1,
+        text: text(dataset, row),
     }
+}
+
+/// The beginning of the text of a row, where there is text.
+fn text(dataset: &Dataset, row: u32) -> Option<String> {
+    let columns = dataset.schema.features().filter(|column| column.kind == Kind::Text);
+    let texts = columns.map(|column| dataset.table.display(row, &column.name));
+    let shown = texts.reduce(|before, text| format!("{before}\n{text}"))?;
+    Some(match shown.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &shown[..end]),
+        None => shown,
+    })
 }
 
 /// The file; nothing but its header where no label was judged.
@@ -51,7 +66,8 @@ pub(crate) fn encode(
     labels: Option<&JudgedLabels>,
 ) -> Result<Vec<u8>, csv::Error> {
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
-    writer.write_record(COLUMNS)?;
+    let text = dataset.schema.features().any(|column| column.kind == Kind::Text);
+    writer.write_record(COLUMNS.into_iter().chain(text.then_some("text")))?;
     if let Some(labels) = labels {
         for place in worst_first(labels) {
             writer.serialize(row(dataset, labels, place))?;

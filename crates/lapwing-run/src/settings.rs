@@ -157,6 +157,8 @@ settings! {
     features: Vec<String>,
     /// Do not use these columns.
     ignore: Vec<String>,
+    /// Columns of text to learn from.
+    text: Vec<String>,
     /// What is learnt.
     task: Choice<Task>,
     /// Table to test on.
@@ -382,6 +384,7 @@ impl Settings {
         let mut options = ReadOptions::new(self.target()?, self.source()?);
         options.features.clone_from(&self.features);
         options.ignore = self.ignore.clone().unwrap_or_default();
+        options.text = self.text.clone().unwrap_or_default();
         options.types = self.types.clone().unwrap_or_default();
         options.task = self.task.and_then(Choice::chosen);
         Ok(options)

@@ -72,6 +72,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     ignore: Option<Vec<String>>,
 
+    /// Learn from these columns of free text, by their words and word pairs
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    text: Option<Vec<String>>,
+
     /// What is learnt: auto, classification or regression [default: auto]
     #[arg(long, value_parser = words::task())]
     task: Option<Choice<Task>>,
@@ -168,6 +172,7 @@ impl Arguments {
             source: Some(self.source.clone()),
             features: self.features.clone(),
             ignore: self.ignore.clone(),
+            text: self.text.clone(),
             task: self.task,
             test: self.test.clone(),
             test_fraction: self.test_fraction,

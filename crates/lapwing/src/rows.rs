@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use lapwing_run::RunDirectory;
 
-use crate::table::TextTable;
+use crate::table::{TextTable, printable};
+
+/// Characters of a text that are shown.
+const WIDEST_TEXT: usize = 72;
 
 /// Show the rows of a run whose labels are most likely wrong
 ///
@@ -45,19 +48,31 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    let mut table =
-        TextTable::new(&[">row", "source", "label", ">wrong", "suggestion", ">probability"]);
+    let columns = [">row", "source", "label", ">wrong", "suggestion", ">probability", "text"];
+    let texts = rows.iter().any(|row| row.text.is_some());
+    let mut table = TextTable::new(if texts { &columns } else { &columns[..6] });
     for row in &rows {
-        table.row([
+        let cells = [
             row.row.to_string(),
-            row.source.clone(),
-            row.label.clone(),
+            printable(&row.source),
+            printable(&row.label),
             row.wrong.map_or_else(|| "–".to_owned(), probability),
-            row.suggestion.clone(),
+            printable(&row.suggestion),
             probability(row.suggestion_probability),
-        ]);
+        ];
+        let text = texts.then(|| beginning(row.text.as_deref().unwrap_or_default()));
+        table.row_in_full(cells.into_iter().chain(text));
     }
     Ok(write!(out, "{}", table.render())?)
+}
+
+/// What of a text fits on a line, safe to print.
+fn beginning(text: &str) -> String {
+    let line = lapwing_report::passage(text);
+    match line.char_indices().nth(WIDEST_TEXT) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }
 
 fn probability(share: f64) -> String {

@@ -71,6 +71,10 @@ struct TableFlags {
     #[arg(long, value_name = "A,B")]
     ignore: Option<Vec<String>>,
 
+    /// Learn from these columns of free text, by their words and word pairs; other features stand beside them
+    #[arg(long, value_name = "A,B")]
+    text: Option<Vec<String>>,
+
     /// What columns hold, where it is inferred wrongly: numeric, categorical, date or text
     #[arg(long, value_name = "A=TYPE,…", value_parser = typed)]
     types: Option<Vec<Types>>,
@@ -281,6 +285,7 @@ impl Arguments {
             source: table.source.clone(),
             features: table.features.clone(),
             ignore: table.ignore.clone(),
+            text: table.text.clone(),
             types: table
                 .types
                 .clone()
@@ -484,11 +489,12 @@ fn stopped(
 
 /// Names of columns may hold commas.
 fn name_columns(asked: &mut Settings) -> anyhow::Result<()> {
-    let lists = || asked.features.iter().chain(&asked.ignore).flatten();
+    let lists = || asked.features.iter().chain(&asked.ignore).chain(&asked.text).flatten();
     if lists().any(|value| value.contains(',')) {
         let file = TableFile::open(asked.data()?)?;
         let known = |name: &str| file.columns().iter().any(|column| column == name);
-        for list in [&mut asked.features, &mut asked.ignore].into_iter().flatten() {
+        let lists = [&mut asked.features, &mut asked.ignore, &mut asked.text];
+        for list in lists.into_iter().flatten() {
             *list = names::listed(list, known);
         }
     }

@@ -1,15 +1,16 @@
 //! What is said before, during and after training; `train` and `demo` share it.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
-use lapwing_data::{Dataset, Role, Unseen};
+use lapwing_data::{Dataset, Role, Unseen, Warning};
 use lapwing_run::{Job, Prepared, Unjudged, Watch};
 use lapwing_train::Resumed;
 
 use crate::interrupt::Interrupt;
 use crate::output::count;
 use crate::progress::Progress;
-use crate::say::{counted, say};
+use crate::say::{counted, say, word};
 use crate::table::{TextTable, printable};
 use crate::verdicts::short;
 
@@ -109,7 +110,12 @@ pub(crate) fn describe_folds(job: &Job<'_>) {
 /// What may be wrong with the table, which is said to those who asked for no remarks, too.
 pub(crate) fn warn(dataset: &Dataset) {
     for warning in &dataset.warnings {
-        say!("warning: {warning}");
+        match warning {
+            Warning::TextNotUsed { column } => {
+                say!("warning: {warning}; --text {} would use it", word(Path::new(column)));
+            }
+            warning => say!("warning: {warning}"),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The columns of a table as they are, for trees: one number each.
+//! The columns of a table as they are, for trees: one number each, and as many as a vector has.
 //!
 //! A number or a date stays what it is, and a missing one is NaN: trees neither mind scales nor wild values, and learn
 //! where to send what is missing. A level becomes its place among the frequent levels of training, rare ones share a
@@ -23,7 +23,9 @@ impl Preprocessing for Columns {
     const NAME: &'static str = "columns";
 
     fn fit(dataset: &Dataset, rows: &[u32]) -> Result<Self, DataError> {
-        Ok(Self(Encoder::fit(dataset, rows, &EncoderConfig::default())))
+        let encoder = Encoder::fit(dataset, rows, &EncoderConfig::default());
+        super::table::check_encodings(dataset.schema.features(), encoder.columns())?;
+        Ok(Self(encoder))
     }
 
     fn schema(&self) -> &Schema {
@@ -35,12 +37,14 @@ impl Preprocessing for Columns {
     }
 
     fn spec(&self) -> InputSpec {
-        InputSpec::Vector { width: self.0.columns().len() }
+        InputSpec::Vector { width: self.0.columns().iter().map(numbers).sum() }
     }
 
     fn categorical(&self) -> Vec<bool> {
-        let levels = |encoding: &Encoding| matches!(encoding, Encoding::Levels { .. });
-        self.0.columns().iter().map(levels).collect()
+        let levels = |encoding: &Encoding| {
+            vec![matches!(encoding, Encoding::Levels { .. }); numbers(encoding)]
+        };
+        self.0.columns().iter().flat_map(levels).collect()
     }
 
     fn bind<'a>(&'a self, table: &'a Table) -> Result<Box<dyn Samples + 'a>, DataError> {
@@ -48,11 +52,20 @@ impl Preprocessing for Columns {
         let encoded = self.0.bind(table)?;
         let columns = self.0.schema().features().zip(self.0.columns());
         let columns = columns
-            .filter_map(|(schema, encoding)| {
-                Some(Bound::new(schema, encoding, table.column(&schema.name)?))
+            .filter_map(|(schema, encoding)| Some((schema, encoding, table.column(&schema.name)?)))
+            .flat_map(|(schema, encoding, column)| {
+                (0..numbers(encoding)).map(move |at| Bound::new(schema, encoding, column, at))
             })
             .collect();
         Ok(Box::new(ColumnRows { encoded, columns }))
+    }
+}
+
+/// How many numbers a column becomes.
+fn numbers(encoding: &Encoding) -> usize {
+    match encoding {
+        Encoding::Vector { scales } => scales.len(),
+        _ => 1,
     }
 }
 
@@ -69,10 +82,12 @@ enum Bound<'a> {
     Number { values: &'a [f32], shift: f64 },
     /// Codes, and the place of each among the levels of training; NaN where there is none.
     Levels { codes: &'a [u32], places: Vec<f32>, other: f32 },
+    /// One of the numbers of a vector.
+    Part { values: &'a [f32], width: usize, at: usize },
 }
 
 impl<'a> Bound<'a> {
-    fn new(schema: &ColumnSchema, encoding: &Encoding, column: &'a Column) -> Self {
+    fn new(schema: &ColumnSchema, encoding: &Encoding, column: &'a Column, at: usize) -> Self {
         match (encoding, column.values()) {
             (Encoding::Levels { levels, other, .. }, Values::Codes { codes, levels: found }) => {
                 let other = if *other { levels.len() as f32 } else { f32::NAN };
@@ -86,9 +101,13 @@ impl<'a> Bound<'a> {
             (_, Values::Numbers { values, storage, .. }) => {
                 Self::Number { values, shift: storage.offset - schema.storage.offset }
             }
-            // `EncodedRows` has refused this already.
+            (_, Values::Vectors { values, width }) => Self::Part { values, width: *width, at },
+            // `EncodedRows` has refused these already.
             (_, Values::Codes { codes, .. }) => {
                 Self::Levels { codes, places: Vec::new(), other: f32::NAN }
+            }
+            (_, Values::Texts(_)) => {
+                Self::Levels { codes: &[], places: Vec::new(), other: f32::NAN }
             }
         }
     }
@@ -96,6 +115,7 @@ impl<'a> Bound<'a> {
     fn value(&self, row: usize) -> f32 {
         match self {
             Self::Number { values, shift } => (f64::from(values[row]) + shift) as f32,
+            Self::Part { values, width, at } => values[row * width + at],
             Self::Levels { codes, places, other } => match codes[row] {
                 MISSING => f32::NAN,
                 code => places.get(code as usize).copied().unwrap_or(*other),

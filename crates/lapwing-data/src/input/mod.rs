@@ -6,6 +6,7 @@
 mod pixels;
 mod registry;
 mod table_rows;
+mod vocabulary;
 
 use lapwing_sample::{InputSpec, Samples};
 use serde::{Serialize, Serializer};
@@ -18,10 +19,12 @@ use crate::table::Table;
 pub use columns::Columns;
 pub use table::{Encoder, EncoderConfig, Unseen};
 pub use table_rows::EncodedRows;
+pub use text::TextEncoder;
 
 registry::inputs! {
     columns: Columns(Columns),
     table: Table(Encoder),
+    text: Text(TextEncoder),
 }
 
 /// What the preprocessing of an input knows.

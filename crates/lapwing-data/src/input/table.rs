@@ -5,6 +5,8 @@
 //! do not flatten the rest, and the result is kept within ±10. A missing number becomes 0, the mean; where training rows
 //! had missing values, a second feature says so.
 //!
+//! The numbers of a vector become a feature each, (x − mean) / std within ±10.
+//!
 //! Levels become one feature each. Levels with few training rows share an "other" feature, which also takes levels that
 //! training never saw; missing values have a feature of their own where training rows had some. A level or a missing
 //! value for which training filled no such feature becomes the training shares of all features of the column, which
@@ -19,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use super::{EncodedRows, Preprocessing};
 use crate::dataset::Dataset;
 use crate::error::{DataError, shortened};
-use crate::schema::{Kind, Schema};
-use crate::table::{MISSING, Table, Values};
+use crate::schema::{ColumnSchema, Kind, Schema};
+use crate::table::{Column, MISSING, Table, Values};
 
 /// Version of the saved form. The first also held the scale of the target, which is the model's to know.
 const VERSION: u32 = 2;
@@ -89,6 +91,10 @@ pub(crate) enum Encoding {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rare: Option<Vec<String>>,
     },
+    Vector {
+        /// Of each number.
+        scales: Vec<Scale>,
+    },
 }
 
 /// Values of a column that training never saw.
@@ -135,18 +141,7 @@ impl Unseen {
 impl Encoder {
     /// Fits on the training rows, and on nothing else.
     pub fn fit(dataset: &Dataset, rows: &[u32], config: &EncoderConfig) -> Self {
-        let columns = dataset
-            .table
-            .columns()
-            .iter()
-            .map(|column| match column.values() {
-                Values::Numbers { values, storage, .. } => fit_number(values, storage.offset, rows),
-                Values::Codes { codes, levels } => {
-                    let names: Vec<&str> = levels.iter().map(AsRef::as_ref).collect();
-                    fit_levels(codes, &names, rows, config)
-                }
-            })
-            .collect();
+        let columns = fit_columns(&dataset.table, rows, config);
         Self { version: VERSION, schema: dataset.schema.clone(), columns }
     }
 
@@ -180,6 +175,9 @@ impl Encoder {
                     names.extend(other.then(|| format!("{name}=(other)")));
                     names.extend(missing.then(|| format!("{name}=(missing)")));
                 }
+                Encoding::Vector { scales } => {
+                    names.extend((0..scales.len()).map(|at| format!("{name}[{at}]")));
+                }
             }
         }
         names
@@ -188,33 +186,7 @@ impl Encoder {
     /// The columns of a table that have values which training never saw: all that the model can say of them is what it
     /// says of rare values. A value that is missing is not among them.
     pub fn unseen(&self, table: &Table) -> Vec<Unseen> {
-        let encoded = self.schema.features().zip(&self.columns);
-        encoded
-            .filter_map(|(schema, encoding)| {
-                let Encoding::Levels { levels, rare: Some(rare), .. } = encoding else {
-                    return None;
-                };
-                let Values::Codes { codes, levels: found } = table.column(&schema.name)?.values()
-                else {
-                    return None;
-                };
-                let is_new = |level: &str| {
-                    let is = |known: &[String]| known.binary_search_by(|k| k.as_str().cmp(level));
-                    is(levels).is_err() && is(rare).is_err()
-                };
-                let new: Vec<bool> = found.iter().map(|level| is_new(level)).collect();
-                let is_unseen =
-                    |code: &u32| *code != MISSING && *new.get(*code as usize).unwrap_or(&true);
-                let rows = codes.iter().filter(|code| is_unseen(code)).count() as u64;
-                let examples = found.iter().zip(&new).filter(|(_, new)| **new);
-                (rows > 0).then(|| Unseen {
-                    column: schema.name.clone(),
-                    rows,
-                    of: codes.len() as u64,
-                    examples: examples.take(EXAMPLES).map(|(level, _)| level.to_string()).collect(),
-                })
-            })
-            .collect()
+        unseen(self.schema.features().zip(&self.columns), table)
     }
 
     /// Finds the columns of a table and prepares to encode its rows.
@@ -245,6 +217,57 @@ impl Preprocessing for Encoder {
     fn bind<'a>(&'a self, table: &'a Table) -> Result<Box<dyn Samples + 'a>, DataError> {
         Ok(Box::new(self.bind(table)?))
     }
+}
+
+/// Fits an encoding for every column that has one: all but texts.
+pub(super) fn fit_columns(table: &Table, rows: &[u32], config: &EncoderConfig) -> Vec<Encoding> {
+    let fit = |column: &Column| match column.values() {
+        Values::Numbers { values, storage, .. } => Some(fit_number(values, storage.offset, rows)),
+        Values::Codes { codes, levels } => {
+            let names: Vec<&str> = levels.iter().map(AsRef::as_ref).collect();
+            Some(fit_levels(codes, &names, rows, config))
+        }
+        Values::Vectors { values, width } => {
+            let of = |at: usize| rows.iter().map(move |&row| values[row as usize * width + at]);
+            let scale = |at| Scale::of(of(at).map(f64::from));
+            Some(Encoding::Vector { scales: (0..*width).map(scale).collect() })
+        }
+        Values::Texts(_) => None,
+    };
+    table.columns().iter().filter_map(fit).collect()
+}
+
+/// See [`Encoder::unseen`].
+pub(super) fn unseen<'a>(
+    encoded: impl Iterator<Item = (&'a ColumnSchema, &'a Encoding)>,
+    table: &Table,
+) -> Vec<Unseen> {
+    encoded
+        .filter_map(|(schema, encoding)| {
+            let Encoding::Levels { levels, rare: Some(rare), .. } = encoding else {
+                return None;
+            };
+            let Values::Codes { codes, levels: found } = table.column(&schema.name)?.values()
+            else {
+                return None;
+            };
+            let is_new = |level: &str| {
+                let is = |known: &[String]| known.binary_search_by(|k| k.as_str().cmp(level));
+                is(levels).is_err() && is(rare).is_err()
+            };
+            let new: Vec<bool> = found.iter().map(|level| is_new(level)).collect();
+            let is_unseen =
+                |code: &u32| *code != MISSING && *new.get(*code as usize).unwrap_or(&true);
+            let rows = codes.iter().filter(|code| is_unseen(code)).count() as u64;
+            let examples = found.iter().zip(&new).filter(|(_, new)| **new);
+            (rows > 0).then(|| Unseen {
+                column: schema.name.clone(),
+                rows,
+                of: codes.len() as u64,
+                examples: examples.take(EXAMPLES).map(|(level, _)| level.to_string()).collect(),
+            })
+        })
+        .collect()
 }
 
 fn fit_number(values: &[f32], offset: f64, rows: &[u32]) -> Encoding {
@@ -324,11 +347,18 @@ impl Encoding {
             Self::Levels { levels, other, missing, .. } => {
                 levels.len() + usize::from(*other) + usize::from(*missing)
             }
+            Self::Vector { scales } => scales.len(),
         }
     }
 
-    fn check(&self, name: &str, kind: Kind) -> Result<(), DataError> {
+    fn check(&self, column: &ColumnSchema) -> Result<(), DataError> {
+        let (name, kind) = (&column.name, column.kind);
         let sound = match self {
+            Self::Vector { scales } => {
+                kind == Kind::Vector
+                    && scales.len() == column.storage.width
+                    && scales.iter().all(Scale::is_sound)
+            }
             Self::Number { scale, low, high, .. } => {
                 matches!(kind, Kind::Numeric | Kind::Date)
                     && scale.is_sound()
@@ -357,35 +387,49 @@ impl TryFrom<SavedEncoder> for Encoder {
 
     fn try_from(saved: SavedEncoder) -> Result<Self, DataError> {
         let SavedEncoder { version, schema, columns } = saved;
-        let invalid = |what: &str| Err(DataError::EncoderInvalid(what.to_owned()));
         if !(OLDEST..=VERSION).contains(&version) {
             return Err(DataError::EncoderVersion { found: version, expected: VERSION });
         }
-        let mut names = HashSet::new();
-        if !schema.columns.iter().all(|column| names.insert(column.name.as_str())) {
-            return invalid("two columns have the same name");
+        check_schema(&schema)?;
+        if columns.is_empty() {
+            return Err(DataError::EncoderInvalid("there is no feature column".to_owned()));
         }
-        let sound = |column: &crate::schema::ColumnSchema| {
-            column.storage.offset.is_finite()
-                && column.storage.unit.is_finite()
-                && column.storage.unit > 0.0
-        };
-        if !schema.columns.iter().all(sound) {
-            return invalid("a column has an offset or unit that is no number");
-        }
-        if schema.features().count() != columns.len() || columns.is_empty() {
-            return invalid("there is not one encoding for every feature column");
-        }
-        for (column, encoding) in schema.features().zip(&columns) {
-            encoding.check(&column.name, column.kind)?;
-        }
-        let fits = match schema.task {
-            Task::Classification => schema.classes.len() > 1,
-            Task::Regression => schema.classes.is_empty(),
-        };
-        if !fits {
-            return invalid("the classes do not fit the task");
-        }
+        check_encodings(schema.features(), &columns)?;
         Ok(Self { version: VERSION, schema, columns })
     }
+}
+
+/// That a schema from a file does not contradict itself.
+pub(super) fn check_schema(schema: &Schema) -> Result<(), DataError> {
+    let invalid = |what: &str| Err(DataError::EncoderInvalid(what.to_owned()));
+    let mut names = HashSet::new();
+    if !schema.columns.iter().all(|column| names.insert(column.name.as_str())) {
+        return invalid("two columns have the same name");
+    }
+    let sound = |column: &ColumnSchema| {
+        column.storage.offset.is_finite()
+            && column.storage.unit.is_finite()
+            && column.storage.unit > 0.0
+    };
+    if !schema.columns.iter().all(sound) {
+        return invalid("a column has an offset or unit that is no number");
+    }
+    let fits = match schema.task {
+        Task::Classification => schema.classes.len() > 1,
+        Task::Regression => schema.classes.is_empty(),
+    };
+    if fits { Ok(()) } else { invalid("the classes do not fit the task") }
+}
+
+/// That there is a sound encoding for each of these columns.
+pub(super) fn check_encodings<'a>(
+    columns: impl Iterator<Item = &'a ColumnSchema>,
+    encodings: &[Encoding],
+) -> Result<(), DataError> {
+    let columns: Vec<&ColumnSchema> = columns.collect();
+    if columns.len() != encodings.len() {
+        let what = "there is not one encoding for every feature column";
+        return Err(DataError::EncoderInvalid(what.to_owned()));
+    }
+    columns.iter().zip(encodings).try_for_each(|(column, encoding)| encoding.check(column))
 }

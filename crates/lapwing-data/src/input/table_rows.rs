@@ -1,6 +1,6 @@
 //! Rows of a table as vectors, written batch by batch.
 
-use lapwing_sample::{Block, Exhibit, InputSpec, SampleError, Samples, View};
+use lapwing_sample::{Block, Exhibit, InputSpec, SampleError, Samples, Scale, View};
 
 use super::pixels::Frame;
 use super::table::Encoding;
@@ -26,6 +26,7 @@ pub struct EncodedRows<'a> {
 #[derive(Debug)]
 enum Bound<'a> {
     Number { values: &'a [f32], shift: f64, factor: f64, low: f64, high: f64, indicator: bool },
+    Vector { values: &'a [f32], scales: Vec<(f64, f64)> },
     Levels { codes: &'a [u32], features: Vec<u32>, other: u32, missing: u32, shares: &'a [f32] },
 }
 
@@ -128,6 +129,12 @@ impl<'a> Bound<'a> {
                     shares,
                 })
             }
+            (Encoding::Vector { scales }, Values::Vectors { values, width })
+                if scales.len() == *width =>
+            {
+                let scale = |scale: &Scale| (scale.mean, 1.0 / scale.std);
+                Ok(Self::Vector { values, scales: scales.iter().map(scale).collect() })
+            }
             _ => Err(DataError::EncoderInvalid(format!(
                 "column {:?} was read as another type than the one it is encoded as",
                 column.name()
@@ -151,6 +158,16 @@ impl<'a> Bound<'a> {
                     }
                 }
                 1 + usize::from(*indicator)
+            }
+            Self::Vector { values, scales } => {
+                for (&row, out) in rows.iter().zip(out.chunks_exact_mut(width)) {
+                    let values = &values[row as usize * scales.len()..][..scales.len()];
+                    let out = &mut out[start..start + scales.len()];
+                    for ((out, value), (mean, factor)) in out.iter_mut().zip(values).zip(scales) {
+                        *out = ((f64::from(*value) - mean) * factor).clamp(-LIMIT, LIMIT) as f32;
+                    }
+                }
+                scales.len()
             }
             Self::Levels { codes, features, other, missing, shares } => {
                 if shares.is_empty() {

@@ -80,6 +80,7 @@ pub(crate) fn hostile() -> Report {
             probability: Some(0.99),
             loss: Some(3.0),
             features: vec![text(i), text(i + 2)],
+            text: Some(text(i)),
             picture: None,
         }],
         comparison: Some(Comparison::Labels(Confusion {
@@ -133,6 +134,7 @@ pub(crate) fn hostile() -> Report {
                 label_probability: Some(0.1),
                 suggestion: text(i + 2),
                 suggestion_probability: 0.8,
+                text: Some(text(i)),
             })
             .collect(),
         sources: names
