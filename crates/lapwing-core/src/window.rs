@@ -61,7 +61,7 @@ impl Window {
         }
         if self.cursor == self.ring.len() {
             if self.ring.capacity() == self.cursor {
-                let more = self.cursor.max(4).min(history_length - self.cursor);
+                let more = self.cursor.max(1).min(history_length - self.cursor);
                 self.ring.reserve_exact(more);
             }
             self.ring.push(loss.into());

@@ -144,13 +144,15 @@ impl SourceRow {
     /// Sets verdict and reasons from what the rule saw.
     pub fn judge(&mut self, history_length: usize) {
         (self.verdict, self.reasons) = verdict::judge(self, history_length);
+        // There may be a million sources, and room for four reasons in each.
+        self.reasons.shrink_to_fit();
     }
 
     /// Sets verdict and reasons from what networks say that have not seen its labels, whatever the rule saw.
-    pub fn judge_by(&mut self, judged: &JudgedSource) {
+    pub fn judge_by(&mut self, judged: JudgedSource) {
         self.noise = Some(judged.noise);
         self.verdict = judged.verdict;
-        self.reasons.clone_from(&judged.reasons);
+        self.reasons = judged.reasons;
     }
 
     /// Share of its judgements in which its loss was above the threshold.

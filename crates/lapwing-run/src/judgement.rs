@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lapwing_data::Dataset;
 use lapwing_judge::{
-    Answered, Answers, Case, Column, Evidence, Features, Rows, SourceRow, WorstRow, examine,
-    label_errors,
+    Answered, Answers, Case, Column, Evidence, Features, JudgedSource, Rows, SourceRow, WorstRow,
+    examine, label_errors,
 };
 use lapwing_sample::{Exhibit, SampleError, Samples, Targets};
 use lapwing_train::Predictions;
@@ -28,22 +28,23 @@ pub(crate) struct Judgement {
     pub(crate) evidence: Vec<Evidence>,
 }
 
-/// Judges the sources by what training saw and what the model says of training and validation rows.
+/// Judges the sources by what training saw and what the model says of training and validation rows. `judged` is what
+/// networks say that have not seen their labels, and is empty where none were asked.
 pub(crate) fn judge(
     job: &Job<'_>,
     fit: &Fit,
     mut sources: Vec<SourceRow>,
+    judged: Vec<JudgedSource>,
     samples: &dyn Samples,
     train: &Part<'_>,
     valid: &Part<'_>,
 ) -> Result<Judgement, RunError> {
     let dataset = job.dataset();
+    let mut judged = judged.into_iter();
     for source in &mut sources {
-        source.judge(job.settings.rule().history_length);
-    }
-    if let Ok(labels) = &fit.labels {
-        for (source, judged) in sources.iter_mut().zip(&labels.noise.sources) {
-            source.judge_by(judged);
+        match judged.next() {
+            Some(judged) => source.judge_by(judged),
+            None => source.judge(job.settings.rule().history_length),
         }
     }
     let (train, valid) = (Lists::new(dataset, train), Lists::new(dataset, valid));

@@ -50,6 +50,8 @@ impl Results {
         standard: Option<f64>,
     ) -> Result<Self, RunError> {
         let sources = std::mem::take(&mut fit.sources);
+        let labels = fit.labels.as_mut();
+        let judged = labels.map_or_else(|_| Vec::new(), |l| std::mem::take(&mut l.noise.sources));
         let fit = &*fit;
         let (dataset, split) = (job.dataset(), job.split());
         let bound = job.input.bind(&dataset.table)?;
@@ -60,7 +62,7 @@ impl Results {
         let validation = Metrics::of(&dataset.target.select(valid.rows), &valid.predictions);
         let test = job.test(&fit.model, prepared)?;
         let metrics = lines(&fit.history, validation.as_ref(), test.as_ref());
-        let judgement = judgement::judge(job, fit, sources, &*bound, &train, &valid)?;
+        let judgement = judgement::judge(job, fit, sources, judged, &*bound, &train, &valid)?;
         let limits = limits::limits(job, &judgement.sources);
         let report = report::report(report::Run {
             job,

@@ -138,7 +138,8 @@ impl<'a> Fit<'a> {
         let numbers = self.sources(&all);
         let others = Others::new(&numbers);
         let judged = |noise: &SourceNoise| {
-            let (verdict, reasons) = word(noise, &others.of(noise), self.rows.classes);
+            let (verdict, mut reasons) = word(noise, &others.of(noise), self.rows.classes);
+            reasons.shrink_to_fit();
             JudgedSource { noise: shown(noise), verdict, reasons }
         };
         LabelNoise {
