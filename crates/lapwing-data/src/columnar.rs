@@ -341,7 +341,12 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>, DataError> {
     if &end != b"PAR1" {
         return Err(DataError::Truncated { path: path.to_owned(), format: "Parquet" });
     }
-    sheltered(|| SerializedFileReader::new(file)).map_err(|error| damaged(path, error))
+    read_sheltered(|| SerializedFileReader::new(file)).map_err(|error| damaged(path, error))
+}
+
+/// Does something with the reader, whose panics are errors.
+fn read_sheltered<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    sheltered(work).unwrap_or_else(|panic| Err(ParquetError::General(panic)))
 }
 
 fn damaged(path: &Path, error: impl std::error::Error) -> DataError {
@@ -482,7 +487,7 @@ pub(crate) fn scan<E: From<DataError>>(
         };
         let each = || readable.iter().map(|column| column.as_ref().map(stream).transpose());
         let mut streams =
-            sheltered(|| each().collect::<Result<Vec<_>, ParquetError>>()).map_err(damaged)?;
+            read_sheltered(|| each().collect::<Result<Vec<_>, ParquetError>>()).map_err(damaged)?;
         let mut left = group.metadata().num_rows().max(0) as u64;
         while left > 0 {
             let count = left.min(at_a_time as u64) as usize;
@@ -491,7 +496,7 @@ pub(crate) fn scan<E: From<DataError>>(
                 None => Ok(Cells::Nothing),
             };
             let batch: Vec<Cells> =
-                sheltered(|| streams.iter_mut().map(cells).collect()).map_err(damaged)?;
+                read_sheltered(|| streams.iter_mut().map(cells).collect()).map_err(damaged)?;
             let mut lengths = vec![0; count];
             batch.iter().for_each(|column| column.add_lengths(&mut lengths));
             if let Some(index) = lengths.iter().position(|length| *length > MAX_RECORD_BYTES as u64)

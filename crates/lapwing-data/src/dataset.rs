@@ -237,7 +237,8 @@ impl Dataset {
         check_that_it_varies(&target, file.path(), &options.target)?;
         schema.classes = target.classes;
         let (codes, names) = sources.into_names();
-        let columns: Vec<Column> = builders.into_iter().map(ColumnBuilder::finish).collect();
+        let columns: Vec<Column> =
+            builders.into_iter().map(ColumnBuilder::finish).collect::<Result<_>>()?;
         // Names are spelt in one way, so there may be fewer of them than texts, and more than numbers.
         schema.columns[places.source].distinct =
             Distinct { count: names.len() as u64, exact: true };

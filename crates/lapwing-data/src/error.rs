@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::dataset::Dropped;
+use crate::picture::PictureError;
 use crate::schema::Kind;
 
 /// A record of a file: by line in text, by data row in Parquet.
@@ -110,6 +111,22 @@ pub enum DataError {
     HeaderOnly {
         /// The file.
         path: PathBuf,
+    },
+    /// A picture that cannot be had.
+    #[error("{place}, column {column:?}: {source}")]
+    Picture {
+        /// Where its path stands.
+        place: Place,
+        /// The column.
+        column: String,
+        /// Why.
+        source: PictureError,
+    },
+    /// Two columns of pictures.
+    #[error("{:?} and {:?} are both columns of pictures; pictures of one column are learnt from", columns[0], columns[1])]
+    TwoPictures {
+        /// The columns.
+        columns: [String; 2],
     },
     /// A column that was named is not in the file.
     #[error("{} has no column {column:?}; its columns are {}", path.display(), listed(available))]
@@ -413,6 +430,7 @@ fn article(kind: Kind) -> &'static str {
         Kind::Date => "a date",
         Kind::Text => "a text",
         Kind::Vector => "a list of numbers",
+        Kind::Image => "the path of a picture",
     }
 }
 

@@ -23,6 +23,7 @@ mod new_data;
 mod new_rows;
 mod number_text;
 mod numeral;
+mod picture;
 mod profile;
 mod records;
 mod rewrite;
@@ -43,13 +44,15 @@ pub use distinct::Distinct;
 pub use error::{DataError, Place, Stray};
 pub use file::TableFile;
 pub use input::{
-    Columns, EncodedRows, Encoder, EncoderConfig, Input, InputKind, TextEncoder, Unseen,
+    Columns, EncodedRows, Encoder, EncoderConfig, Input, InputKind, PictureScale, TextEncoder,
+    Unseen,
 };
 pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};
 pub use new_data::{NewData, NewDataOptions};
 pub use new_rows::{NewRows, Part};
 pub use number_text::number_text;
+pub use picture::PictureError;
 pub use rewrite::rewrite;
 pub use schema::{ColumnSchema, Kind, Reason, Role, Schema, UnknownKind};
 pub use split::{Split, SplitConfig};

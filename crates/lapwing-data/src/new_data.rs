@@ -121,7 +121,8 @@ impl NewData {
             }
             None => (None, BTreeMap::new()),
         };
-        let columns = builders.into_iter().map(ColumnBuilder::finish).collect();
+        let columns =
+            builders.into_iter().map(ColumnBuilder::finish).collect::<Result<_, DataError>>()?;
         Ok(Self {
             table: Table::new(file.path().to_owned(), columns, rows, numbers.0),
             target,

@@ -4,8 +4,9 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::DataError;
+use crate::picture;
 use crate::records::Records;
-use crate::schema::Schema;
+use crate::schema::{Kind, Schema};
 use crate::table::{ColumnBuilder, Table};
 use crate::value::Lexicon;
 
@@ -73,7 +74,9 @@ impl<'a> NewRows<'a> {
     ) -> Result<(), E> {
         let Self { records, schema, positions } = self;
         let path = records.path().to_owned();
-        let rows = (PART / positions.len().max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
+        let values = |kind| if kind == Kind::Image { picture::NUMBERS } else { 1 };
+        let values: usize = schema.features().map(|column| values(column.kind)).sum();
+        let rows = (PART / values.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
         let lexicon = Lexicon::new(&schema.missing_tokens);
         let start = || -> Vec<ColumnBuilder> {
             let columns = schema.features().zip(&positions);
@@ -81,14 +84,15 @@ impl<'a> NewRows<'a> {
         };
         let part = |builders: &mut Vec<ColumnBuilder>, first, len, read| {
             let built = std::mem::replace(builders, start());
-            let columns = built.into_iter().map(ColumnBuilder::finish).collect();
-            Part { table: Table::new(path.clone(), columns, len, Vec::new()), first, read }
+            let columns = built.into_iter().map(ColumnBuilder::finish).collect::<Result<_, _>>()?;
+            let table = Table::new(path.clone(), columns, len, Vec::new());
+            Ok::<Part, DataError>(Part { table, first, read })
         };
         let mut builders = start();
         let (mut first, mut len, mut read) = (1, 0, 0);
         records.scan(|record| {
             if len == rows {
-                visit(&part(&mut builders, first, len, record.read))?;
+                visit(&part(&mut builders, first, len, record.read)?)?;
                 (first, len) = (record.row, 0);
             }
             for builder in &mut builders {
@@ -100,6 +104,6 @@ impl<'a> NewRows<'a> {
         if len == 0 {
             return Err(DataError::HeaderOnly { path }.into());
         }
-        visit(&part(&mut builders, first, len, read))
+        visit(&part(&mut builders, first, len, read)?)
     }
 }

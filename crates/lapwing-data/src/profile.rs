@@ -401,7 +401,7 @@ impl Profile {
                 Kind::Categorical => {
                     nearly_all_differ || (is_id_name(name) && distinct > MAX_GROUPS)
                 }
-                Kind::Date | Kind::Text | Kind::Vector => false,
+                Kind::Date | Kind::Text | Kind::Vector | Kind::Image => false,
             };
         if id_like {
             return Some(Reason::IdLike);

@@ -1,5 +1,6 @@
 //! What each column of a table holds and what it is used for.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -29,6 +30,8 @@ pub enum Kind {
     Text,
     /// Equally many numbers in every row: an embedding.
     Vector,
+    /// Paths of picture files.
+    Image,
 }
 
 impl fmt::Display for Kind {
@@ -39,13 +42,14 @@ impl fmt::Display for Kind {
             Self::Date => "date",
             Self::Text => "text",
             Self::Vector => "vector",
+            Self::Image => "image",
         })
     }
 }
 
 /// A word that names no [`Kind`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a column type; expected numeric, categorical, date or text")]
+#[error("{0:?} is not a column type; expected numeric, categorical, date, text or image")]
 pub struct UnknownKind(pub String);
 
 impl FromStr for Kind {
@@ -57,6 +61,7 @@ impl FromStr for Kind {
             "categorical" | "category" => Ok(Self::Categorical),
             "date" => Ok(Self::Date),
             "text" => Ok(Self::Text),
+            "image" => Ok(Self::Image),
             _ => Err(UnknownKind(word.to_owned())),
         }
     }
@@ -117,6 +122,8 @@ pub enum Reason {
     BeyondPrecision,
     /// Its Parquet type is nested or binary.
     Unsupported,
+    /// Another column holds pictures, which are learnt from alone.
+    BesidePictures,
 }
 
 impl fmt::Display for Reason {
@@ -130,6 +137,7 @@ impl fmt::Display for Reason {
             Self::AllInfinite => "no finite values",
             Self::BeyondPrecision => "whole numbers beyond 2^53 that differ in lost digits",
             Self::Unsupported => "unsupported type",
+            Self::BesidePictures => "pictures are learnt from alone",
         })
     }
 }
@@ -221,6 +229,26 @@ impl Schema {
             .map(|column| format!("{} {}", column.name, column.role))
             .collect();
         Err(DataError::NoFeatures { path: path.to_owned(), ignored })
+    }
+
+    /// Whether a schema from a file is one that a table can have.
+    pub(crate) fn check(&self) -> Result<(), DataError> {
+        let invalid = |what: &str| Err(DataError::EncoderInvalid(what.to_owned()));
+        let mut names = HashSet::new();
+        if !self.columns.iter().all(|column| names.insert(column.name.as_str())) {
+            return invalid("two columns have the same name");
+        }
+        let sound = |Storage { offset, unit, .. }: &Storage| {
+            offset.is_finite() && unit.is_finite() && *unit > 0.0
+        };
+        if !self.columns.iter().all(|column| sound(&column.storage)) {
+            return invalid("a column has an offset or unit that is no number");
+        }
+        let fits = match self.task {
+            Task::Classification => self.classes.len() > 1,
+            Task::Regression => self.classes.is_empty(),
+        };
+        if fits { Ok(()) } else { invalid("the classes do not fit the task") }
     }
 
     /// The columns that are learnt from, in the order of the file.

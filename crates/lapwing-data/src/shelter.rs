@@ -1,24 +1,22 @@
 //! Panics of a library as errors.
 //!
 //! The reader of Parquet takes some things for granted that a damaged file does not grant it, and panics: a dictionary
-//! that is missing, a page of a kind that it does not know. That is the file's fault, and must not end the program.
+//! that is missing, a page of a kind that it does not know. Decoders of pictures may do likewise. That is the file's
+//! fault, and must not end the program.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
-use parquet::errors::ParquetError;
-
 thread_local! {
     /// Whether this thread does something whose panics are expected, so that nothing is printed about them.
     static SHELTERED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does something with the reader; a panic in it is an error. Whatever it worked on must not be used again then.
-pub(crate) fn sheltered<T>(
-    work: impl FnOnce() -> Result<T, ParquetError>,
-) -> Result<T, ParquetError> {
+/// Does something with a library; a panic in it is an error with its message. Whatever it worked on must not be used
+/// again then.
+pub(crate) fn sheltered<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = take_hook();
@@ -31,7 +29,7 @@ pub(crate) fn sheltered<T>(
     let outside = SHELTERED.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
     SHELTERED.set(outside);
-    done.unwrap_or_else(|panic| Err(ParquetError::General(message(&*panic))))
+    done.map_err(|panic| message(&*panic))
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {
@@ -45,8 +43,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_and_the_next_one_is_a_panic_again() {
-        assert_eq!(sheltered(|| Ok(1)).unwrap(), 1);
-        let said = sheltered::<()>(|| panic!("page {}", 7)).unwrap_err().to_string();
+        assert_eq!(sheltered(|| 1).unwrap(), 1);
+        let said = sheltered::<()>(|| panic!("page {}", 7)).unwrap_err();
         assert!(said.contains("page 7"), "{said}");
         assert!(!SHELTERED.get());
     }

@@ -35,12 +35,20 @@ impl Places {
             ignore: positions(&options.ignore)?,
             text: positions(&options.text)?,
         };
-        for name in options.types.keys() {
-            file.position(name)?;
-        }
         let conflict = |column: usize, first, second| {
             Err(DataError::RoleConflict { column: file.columns()[column].clone(), first, second })
         };
+        for (name, kind) in &options.types {
+            match file.position(name)? {
+                _ if *kind != Kind::Image => {}
+                column if column == places.target => return conflict(column, "target", "image"),
+                column if column == places.source => return conflict(column, "source", "image"),
+                column if places.ignore.contains(&column) => {
+                    return conflict(column, "image", "ignored");
+                }
+                _ => {}
+            }
+        }
         if places.target == places.source {
             return conflict(places.target, "target", "source");
         }
@@ -148,6 +156,22 @@ impl Survey {
         let mut columns: Vec<ColumnSchema> = (0..self.profiles.len())
             .map(|column| self.column(file, places, options, column))
             .collect();
+        let pictures =
+            |column: &ColumnSchema| column.kind == Kind::Image && column.role.is_feature();
+        if columns.iter().any(pictures) {
+            for column in columns.iter_mut().filter(|column| !pictures(column)) {
+                if column.role == Role::Feature {
+                    column.role = Role::Ignored(Reason::BesidePictures);
+                }
+            }
+        }
+        if let [first, second, ..] =
+            columns.iter().filter(|column| pictures(column)).collect::<Vec<_>>()[..]
+        {
+            return Err(DataError::TwoPictures {
+                columns: [first.name.clone(), second.name.clone()],
+            });
+        }
         let target = &mut columns[places.target];
         let task = options.task.unwrap_or_else(|| self.task(target.kind, places.target));
         if task == Task::Regression && target.kind == Kind::Categorical {
@@ -236,6 +260,7 @@ impl Survey {
                 Task::Classification
             }
             Kind::Numeric | Kind::Date | Kind::Vector => Task::Regression,
+            Kind::Image => Task::Classification,
         }
     }
 

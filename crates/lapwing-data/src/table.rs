@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexSet;
 
 use crate::date;
-use crate::error::{DataError, shortened};
+use crate::error::{DataError, Place, shortened};
 use crate::file::Record;
+use crate::picture;
 use crate::schema::{ColumnSchema, Kind, Storage};
 use crate::texts::Texts;
 use crate::value::{Lexicon, Raw, Value, write_raw};
@@ -46,6 +47,8 @@ pub(crate) enum Values {
     Texts(Texts),
     /// Equally many numbers per row, row after row.
     Vectors { values: Vec<f32>, width: usize },
+    /// Paths of pictures, and the pixels of one after another.
+    Pictures { paths: Vec<Box<str>>, pixels: Vec<u8> },
 }
 
 impl Table {
@@ -118,6 +121,7 @@ impl Column {
             Values::Codes { codes, .. } => codes[row as usize] == MISSING,
             Values::Texts(texts) => texts.is_blank(row),
             Values::Vectors { .. } => false,
+            Values::Pictures { .. } => false,
         }
     }
 
@@ -160,6 +164,9 @@ impl Column {
                 }
                 text
             }
+            Values::Pictures { paths, .. } => {
+                paths.get(row as usize).map_or_else(String::new, ToString::to_string)
+            }
         }
     }
 }
@@ -192,7 +199,12 @@ pub(crate) struct ColumnBuilder {
     values: Values,
     max_levels: usize,
     buffer: String,
+    /// Pictures that are yet to be read.
+    waiting: Vec<(Option<String>, Place)>,
 }
+
+/// Pictures that are read together, by several threads.
+const TOGETHER: usize = 64;
 
 impl ColumnBuilder {
     /// A column of the kind and storage of `schema`, at `position` in the file.
@@ -209,6 +221,10 @@ impl ColumnBuilder {
             Kind::Categorical => {
                 Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() }
             }
+            Kind::Image => Values::Pictures {
+                paths: Vec::with_capacity(capacity),
+                pixels: Vec::with_capacity(picture::NUMBERS * capacity),
+            },
         };
         Self {
             position,
@@ -217,6 +233,7 @@ impl ColumnBuilder {
             values,
             max_levels: MAX_LEVELS,
             buffer: String::new(),
+            waiting: Vec::new(),
         }
     }
 
@@ -229,6 +246,7 @@ impl ColumnBuilder {
             values: Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() },
             max_levels: BEYOND as usize,
             buffer: String::new(),
+            waiting: Vec::new(),
         }
     }
 
@@ -294,11 +312,33 @@ impl ColumnBuilder {
                     texts.push(&self.buffer);
                 }
             },
+            Values::Pictures { .. } => {
+                let path = lexicon.text(raw, &mut self.buffer).map(str::to_owned);
+                self.waiting.push((path, record.place()));
+                if self.waiting.len() == TOGETHER {
+                    self.read_pictures()?;
+                }
+            }
         }
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Column {
+    /// Reads the pictures that wait.
+    fn read_pictures(&mut self) -> Result<(), DataError> {
+        let Values::Pictures { paths, pixels } = &mut self.values else { return Ok(()) };
+        let (found, places): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
+        let Some(table) = places.first().map(|place| place.path.clone()) else { return Ok(()) };
+        let folder = table.parent().unwrap_or(Path::new(""));
+        let read = picture::read_all(folder, &found).map_err(|(at, source)| {
+            DataError::Picture { place: places[at].clone(), column: self.name.clone(), source }
+        })?;
+        pixels.extend(read);
+        paths.extend(found.into_iter().flatten().map(Box::from));
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Column, DataError> {
+        self.read_pictures()?;
         let mut values = self.values;
         match &mut values {
             Values::Numbers { values, .. } => values.shrink_to_fit(),
@@ -308,8 +348,12 @@ impl ColumnBuilder {
             }
             Values::Texts(texts) => texts.shrink_to_fit(),
             Values::Vectors { values, .. } => values.shrink_to_fit(),
+            Values::Pictures { paths, pixels } => {
+                paths.shrink_to_fit();
+                pixels.shrink_to_fit();
+            }
         }
-        Column { name: self.name, values }
+        Ok(Column { name: self.name, values })
     }
 
     /// Codes and names of a column made by [`ColumnBuilder::names`].

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use lapwing_core::Lap;
-use lapwing_data::{Dataset, Input, InputKind, Kind, Split};
+use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
 use lapwing_sample::{Data, Samples};
 use lapwing_train::{
@@ -129,12 +129,10 @@ impl<'a> Job<'a> {
         }
         let device: DeviceName = settings.device.as_deref().unwrap_or("cpu").parse()?;
         let guards = guards(dataset, split, settings)?;
-        let text = dataset.schema.features().any(|column| column.kind == Kind::Text);
-        let kind = if text { InputKind::Text } else { InputKind::Table };
-        let input = kind.fit(dataset, &split.train)?;
+        let input = InputKind::of(&dataset.schema).fit(dataset, &split.train)?;
         let sources = sources_in(dataset, &split.train).len();
         let wants_trees = settings.wants_trees();
-        if text && wants_trees {
+        if wants_trees && input.kind() != InputKind::Table {
             let (network, takes) = ("trees", "numbers and categories");
             return Err(PlanError::Input { network, takes, found: input.spec() }.into());
         }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use clap::Args;
+use lapwing_data::Kind;
 use lapwing_run::{Choice, Comparison, Difference, Metrics, Prepared, Settings, Spread, Watch};
 use lapwing_train::{MethodKind, Task};
 use serde_json::{Map, Value, json};
@@ -75,6 +76,10 @@ pub(crate) struct Arguments {
     /// Learn from these columns of free text, by their words and word pairs
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     text: Option<Vec<String>>,
+
+    /// The column with paths of pictures, relative to the table; they are learnt from alone
+    #[arg(long, value_name = "COLUMN")]
+    image: Option<String>,
 
     /// What is learnt: auto, classification or regression [default: auto]
     #[arg(long, value_parser = words::task())]
@@ -173,6 +178,7 @@ impl Arguments {
             features: self.features.clone(),
             ignore: self.ignore.clone(),
             text: self.text.clone(),
+            types: self.image.clone().map(|column| [(column, Kind::Image)].into()),
             task: self.task,
             test: self.test.clone(),
             test_fraction: self.test_fraction,

@@ -75,6 +75,10 @@ struct TableFlags {
     #[arg(long, value_name = "A,B")]
     text: Option<Vec<String>>,
 
+    /// The column with paths of pictures (PNG, JPEG, GIF, WebP), relative to the table; they are learnt from alone
+    #[arg(long, value_name = "COLUMN")]
+    image: Option<String>,
+
     /// What columns hold, where it is inferred wrongly: numeric, categorical, date or text
     #[arg(long, value_name = "A=TYPE,…", value_parser = typed)]
     types: Option<Vec<Types>>,
@@ -275,6 +279,15 @@ fn typed(text: &str) -> Result<Types, String> {
     Ok(types)
 }
 
+impl TableFlags {
+    /// What columns hold, as far as it is said.
+    fn types(&self) -> Option<BTreeMap<String, Kind>> {
+        let types = self.types.iter().flatten().flatten().cloned();
+        let images = self.image.iter().map(|column| (column.clone(), Kind::Image));
+        Some(types.chain(images).collect()).filter(|types: &BTreeMap<_, _>| !types.is_empty())
+    }
+}
+
 impl Arguments {
     /// The flags as settings.
     fn settings(&self) -> Settings {
@@ -286,10 +299,7 @@ impl Arguments {
             features: table.features.clone(),
             ignore: table.ignore.clone(),
             text: table.text.clone(),
-            types: table
-                .types
-                .clone()
-                .map(|types| types.into_iter().flatten().collect::<BTreeMap<_, _>>()),
+            types: table.types(),
             task: table.task,
             test: table.test.clone(),
             test_fraction: table.test_fraction,

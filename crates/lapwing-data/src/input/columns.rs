@@ -106,7 +106,7 @@ impl<'a> Bound<'a> {
             (_, Values::Codes { codes, .. }) => {
                 Self::Levels { codes, places: Vec::new(), other: f32::NAN }
             }
-            (_, Values::Texts(_)) => {
+            (_, Values::Texts(_) | Values::Pictures { .. }) => {
                 Self::Levels { codes: &[], places: Vec::new(), other: f32::NAN }
             }
         }

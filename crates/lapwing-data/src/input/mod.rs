@@ -13,9 +13,10 @@ use serde::{Serialize, Serializer};
 
 use crate::dataset::Dataset;
 use crate::error::DataError;
-use crate::schema::Schema;
+use crate::schema::{Kind, Schema};
 use crate::table::Table;
 
+pub use self::image::PictureScale;
 pub use columns::Columns;
 pub use table::{Encoder, EncoderConfig, Unseen};
 pub use table_rows::EncodedRows;
@@ -25,6 +26,19 @@ registry::inputs! {
     columns: Columns(Columns),
     table: Table(Encoder),
     text: Text(TextEncoder),
+    image: Image(PictureScale),
+}
+
+impl InputKind {
+    /// The one for the features of a table.
+    pub fn of(schema: &Schema) -> Self {
+        let holds = |kind| schema.features().any(|column| column.kind == kind);
+        match () {
+            () if holds(Kind::Image) => Self::Image,
+            () if holds(Kind::Text) => Self::Text,
+            () => Self::Table,
+        }
+    }
 }
 
 /// What the preprocessing of an input knows.

@@ -12,10 +12,9 @@
 //! value for which training filled no such feature becomes the training shares of all features of the column, which
 //! says nothing about the row and, like any other value, sums to 1.
 
-use std::collections::HashSet;
 use std::fmt;
 
-use lapwing_sample::{InputSpec, Samples, Scale, Task};
+use lapwing_sample::{InputSpec, Samples, Scale};
 use serde::{Deserialize, Serialize};
 
 use super::{EncodedRows, Preprocessing};
@@ -219,7 +218,7 @@ impl Preprocessing for Encoder {
     }
 }
 
-/// Fits an encoding for every column that has one: all but texts.
+/// Fits an encoding for every column that has one: all but texts and pictures.
 pub(super) fn fit_columns(table: &Table, rows: &[u32], config: &EncoderConfig) -> Vec<Encoding> {
     let fit = |column: &Column| match column.values() {
         Values::Numbers { values, storage, .. } => Some(fit_number(values, storage.offset, rows)),
@@ -232,7 +231,7 @@ pub(super) fn fit_columns(table: &Table, rows: &[u32], config: &EncoderConfig) -
             let scale = |at| Scale::of(of(at).map(f64::from));
             Some(Encoding::Vector { scales: (0..*width).map(scale).collect() })
         }
-        Values::Texts(_) => None,
+        Values::Texts(_) | Values::Pictures { .. } => None,
     };
     table.columns().iter().filter_map(fit).collect()
 }
@@ -390,35 +389,13 @@ impl TryFrom<SavedEncoder> for Encoder {
         if !(OLDEST..=VERSION).contains(&version) {
             return Err(DataError::EncoderVersion { found: version, expected: VERSION });
         }
-        check_schema(&schema)?;
+        schema.check()?;
         if columns.is_empty() {
             return Err(DataError::EncoderInvalid("there is no feature column".to_owned()));
         }
         check_encodings(schema.features(), &columns)?;
         Ok(Self { version: VERSION, schema, columns })
     }
-}
-
-/// That a schema from a file does not contradict itself.
-pub(super) fn check_schema(schema: &Schema) -> Result<(), DataError> {
-    let invalid = |what: &str| Err(DataError::EncoderInvalid(what.to_owned()));
-    let mut names = HashSet::new();
-    if !schema.columns.iter().all(|column| names.insert(column.name.as_str())) {
-        return invalid("two columns have the same name");
-    }
-    let sound = |column: &ColumnSchema| {
-        column.storage.offset.is_finite()
-            && column.storage.unit.is_finite()
-            && column.storage.unit > 0.0
-    };
-    if !schema.columns.iter().all(sound) {
-        return invalid("a column has an offset or unit that is no number");
-    }
-    let fits = match schema.task {
-        Task::Classification => schema.classes.len() > 1,
-        Task::Regression => schema.classes.is_empty(),
-    };
-    if fits { Ok(()) } else { invalid("the classes do not fit the task") }
 }
 
 /// That there is a sound encoding for each of these columns.

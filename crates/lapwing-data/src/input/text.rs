@@ -126,7 +126,7 @@ impl TryFrom<SavedTextEncoder> for TextEncoder {
         if version != VERSION {
             return Err(DataError::EncoderVersion { found: version, expected: VERSION });
         }
-        table::check_schema(&schema)?;
+        schema.check()?;
         if !(1..=MOST_COLUMNS).contains(&texts(&schema).count()) {
             return Err(invalid("there is no column of text, or there are more than 100"));
         }

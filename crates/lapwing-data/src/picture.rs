@@ -1,0 +1,269 @@
+//! Files of pictures, read into squares of equal size.
+//!
+//! PNG, JPEG, GIF (its first frame) and WebP are told by what is in a file, not by its name. A picture is turned as its
+//! camera held it (EXIF), laid on white where it is transparent, and stretched to a square, whole: nothing is cut off.
+//! Greyscale pictures have three equal channels.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::thread;
+
+use image::imageops::{FilterType, resize};
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgb, RgbImage};
+
+use crate::shelter::sheltered;
+
+/// Pixels of a side of the square.
+pub(crate) const SIDE: usize = 32;
+/// Numbers of a picture: red, green and blue of each pixel.
+pub(crate) const NUMBERS: usize = 3 * SIDE * SIDE;
+/// Most pixels of a side of a file: a picture of 60,000 × 60,000 takes 14 GB, and a few bytes to forge.
+const MOST_PIXELS: u32 = 16_384;
+/// Most bytes that a decoder may ask for.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Why a picture cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PictureError {
+    /// No path.
+    #[error("there is no path")]
+    Missing,
+    /// The file cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Open {
+        /// The path as it stands in the table.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A directory, a pipe or a device.
+    #[error("{path} is not a file")]
+    NoFile {
+        /// The path as it stands in the table.
+        path: String,
+    },
+    /// Something else than a picture.
+    #[error("{path} is not a PNG, JPEG, GIF or WebP picture")]
+    Foreign {
+        /// The path as it stands in the table.
+        path: String,
+    },
+    /// More pixels than are read.
+    #[error("{path} has {width} × {height} pixels; at most {MOST_PIXELS} × {MOST_PIXELS} are read")]
+    Large {
+        /// The path as it stands in the table.
+        path: String,
+        /// Pixels from left to right.
+        width: u32,
+        /// Pixels from top to bottom.
+        height: u32,
+    },
+    /// A picture that is damaged or cut short.
+    #[error("{path} is damaged: {message}")]
+    Damaged {
+        /// The path as it stands in the table.
+        path: String,
+        /// What the decoder said.
+        message: String,
+    },
+}
+
+/// Reads pictures, several at a time, in the order of their paths, which are relative to `folder`. The first that cannot
+/// be read is the error, with its place.
+pub(crate) fn read_all(
+    folder: &Path,
+    paths: &[Option<String>],
+) -> Result<Vec<u8>, (usize, PictureError)> {
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(paths.len().max(1));
+    let share = paths.len().div_ceil(workers).max(1);
+    let mut pixels = vec![0; NUMBERS * paths.len()];
+    let read = |paths: &[Option<String>], pixels: &mut [u8]| {
+        for (at, (path, pixels)) in paths.iter().zip(pixels.chunks_exact_mut(NUMBERS)).enumerate() {
+            let path = path.as_deref().ok_or((at, PictureError::Missing))?;
+            pixels.copy_from_slice(&read(folder, path).map_err(|error| (at, error))?);
+        }
+        Ok(())
+    };
+    let read = &read;
+    let outcomes: Vec<Result<(), (usize, PictureError)>> = thread::scope(|scope| {
+        let parts = paths.chunks(share).zip(pixels.chunks_mut(NUMBERS * share));
+        let running: Vec<_> =
+            parts.map(|(paths, pixels)| scope.spawn(move || read(paths, pixels))).collect();
+        let panicked = || (0, damaged("a picture", "its decoder failed"));
+        running.into_iter().map(|part| part.join().unwrap_or_else(|_| Err(panicked()))).collect()
+    });
+    for (part, outcome) in outcomes.into_iter().enumerate() {
+        outcome.map_err(|(at, error)| (part * share + at, error))?;
+    }
+    Ok(pixels)
+}
+
+/// Reads one picture.
+fn read(folder: &Path, path: &str) -> Result<Vec<u8>, PictureError> {
+    let open = |source| PictureError::Open { path: path.to_owned(), source };
+    let place = folder.join(path);
+    // Asked before it is opened: opening a pipe waits for whoever writes.
+    if !place.metadata().map_err(open)?.is_file() {
+        return Err(PictureError::NoFile { path: path.to_owned() });
+    }
+    let file = BufReader::new(File::open(&place).map_err(open)?);
+    let reader = ImageReader::new(file).with_guessed_format().map_err(open)?;
+    let known = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP];
+    if !reader.format().is_some_and(|format| known.contains(&format)) {
+        return Err(PictureError::Foreign { path: path.to_owned() });
+    }
+    sheltered(|| decode(path, reader)).unwrap_or_else(|panic| Err(damaged(path, &panic)))
+}
+
+fn decode(path: &str, mut reader: ImageReader<BufReader<File>>) -> Result<Vec<u8>, PictureError> {
+    let refused = |error: image::ImageError| damaged(path, &error.to_string());
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(MOST_BYTES);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(refused)?;
+    let (width, height) = decoder.dimensions();
+    if width.max(height) > MOST_PIXELS {
+        return Err(PictureError::Large { path: path.to_owned(), width, height });
+    }
+    if width.min(height) == 0 {
+        return Err(damaged(path, "it has no pixels"));
+    }
+    let orientation = decoder.orientation().map_err(refused)?;
+    let mut picture = DynamicImage::from_decoder(decoder).map_err(refused)?;
+    picture.apply_orientation(orientation);
+    let opaque = if picture.color().has_alpha() { on_white(&picture) } else { picture.to_rgb8() };
+    let side = SIDE as u32;
+    Ok(resize(&opaque, side, side, FilterType::Triangle).into_raw())
+}
+
+fn on_white(picture: &DynamicImage) -> RgbImage {
+    let picture = picture.to_rgba8();
+    let mut opaque = RgbImage::new(picture.width(), picture.height());
+    for (from, to) in picture.pixels().zip(opaque.pixels_mut()) {
+        let [red, green, blue, alpha] = from.0.map(u32::from);
+        let laid = |colour: u32| ((colour * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
+        *to = Rgb([laid(red), laid(green), laid(blue)]);
+    }
+    opaque
+}
+
+fn damaged(path: &str, message: &str) -> PictureError {
+    PictureError::Damaged { path: path.to_owned(), message: message.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::{GrayImage, Luma, Rgba, RgbaImage};
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn pixel(pixels: &[u8], row: usize, column: usize) -> [u8; 3] {
+        pixels[3 * (row * SIDE + column)..][..3].try_into().unwrap()
+    }
+
+    fn one(folder: &Path, name: &str) -> Result<Vec<u8>, PictureError> {
+        read_all(folder, &[Some(name.to_owned())]).map_err(|(_, error)| error)
+    }
+
+    #[test]
+    fn every_format_is_told_by_its_content_and_stretched_to_a_square() {
+        let folder = folder();
+        // Left half red, right half blue; twice as wide as high.
+        let picture = RgbImage::from_fn(128, 64, |x, _| match x < 64 {
+            true => Rgb([255, 0, 0]),
+            false => Rgb([0, 0, 255]),
+        });
+        for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP] {
+            let path = folder.path().join("picture.dat");
+            picture.save_with_format(&path, format).unwrap();
+            let pixels = one(folder.path(), "picture.dat").unwrap();
+            assert_eq!(pixels.len(), NUMBERS);
+            for row in [0, 31] {
+                let ([red, _, _], [_, _, blue]) = (pixel(&pixels, row, 2), pixel(&pixels, row, 29));
+                assert!(red > 240 && blue > 240, "{format:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn grey_has_three_equal_channels_and_what_is_transparent_is_white() {
+        let folder = folder();
+        GrayImage::from_pixel(5, 9, Luma([77])).save(folder.path().join("grey.png")).unwrap();
+        assert_eq!(pixel(&one(folder.path(), "grey.png").unwrap(), 16, 16), [77; 3]);
+        let glass = RgbaImage::from_pixel(4, 4, Rgba([0, 0, 0, 0]));
+        glass.save(folder.path().join("glass.png")).unwrap();
+        assert_eq!(pixel(&one(folder.path(), "glass.png").unwrap(), 1, 1), [255; 3]);
+        let half = RgbaImage::from_pixel(4, 4, Rgba([100, 0, 0, 128]));
+        half.save(folder.path().join("half.png")).unwrap();
+        assert_eq!(pixel(&one(folder.path(), "half.png").unwrap(), 1, 1), [177, 127, 127]);
+    }
+
+    /// A JPEG with an EXIF block that says how the camera was held.
+    fn held(folder: &Path, orientation: u8) {
+        let picture = RgbImage::from_fn(64, 64, |x, y| match (x < 32, y < 32) {
+            (true, true) => Rgb([255, 255, 255]),
+            _ => Rgb([0, 0, 0]),
+        });
+        let mut bytes = io::Cursor::new(Vec::new());
+        picture.write_to(&mut bytes, ImageFormat::Jpeg).unwrap();
+        let bytes = bytes.into_inner();
+        let mut exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
+        exif.extend([orientation, 0, 0, 0, 0, 0, 0]);
+        let mut file = bytes[..2].to_vec();
+        file.extend([0xff, 0xe1]);
+        file.extend((exif.len() as u16 + 2).to_be_bytes());
+        file.extend(exif);
+        file.extend(&bytes[2..]);
+        std::fs::write(folder.join("held.jpg"), file).unwrap();
+    }
+
+    #[test]
+    fn a_picture_is_turned_as_its_camera_held_it() {
+        let folder = folder();
+        for (orientation, (row, column)) in [(1, (8, 8)), (3, (24, 24)), (6, (8, 24)), (8, (24, 8))]
+        {
+            held(folder.path(), orientation);
+            let pixels = one(folder.path(), "held.jpg").unwrap();
+            assert!(pixel(&pixels, row, column)[0] > 200, "{orientation}");
+            assert!(pixel(&pixels, 31 - row, 31 - column)[0] < 60, "{orientation}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_picture_is_refused_by_what_it_is() {
+        let folder = folder();
+        let at = |name: &str| folder.path().join(name);
+        RgbImage::new(40, 40).save(at("whole.png")).unwrap();
+        let whole = std::fs::read(at("whole.png")).unwrap();
+        std::fs::write(at("cut.png"), &whole[..whole.len() / 2]).unwrap();
+        std::fs::write(at("page.jpg"), "<html>").unwrap();
+        std::fs::write(at("empty.png"), "").unwrap();
+        // A PNG whose header tells of 60,000 × 60,000 pixels, with a right checksum.
+        let mut header = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+        header.extend([60_000_u32.to_be_bytes(), 60_000_u32.to_be_bytes()].concat());
+        header.extend([8, 2, 0, 0, 0]);
+        let mut sum = flate2::Crc::new();
+        sum.update(&header[12..]);
+        header.extend(sum.sum().to_be_bytes());
+        header.extend(&whole[33..]);
+        std::fs::write(at("huge.png"), header).unwrap();
+        let said = |name: &str| one(folder.path(), name).unwrap_err();
+        assert!(matches!(said("cut.png"), PictureError::Damaged { .. }), "{:?}", said("cut.png"));
+        assert!(matches!(said("page.jpg"), PictureError::Foreign { .. }));
+        assert!(matches!(said("empty.png"), PictureError::Foreign { .. }));
+        assert!(matches!(said("gone.png"), PictureError::Open { .. }));
+        assert!(matches!(said("."), PictureError::NoFile { .. }));
+        assert!(matches!(said("huge.png"), PictureError::Large { width: 60_000, .. }));
+        let paths = ["whole.png", "whole.png", "gone.png"].map(|path| Some(path.to_owned()));
+        assert_eq!(read_all(folder.path(), &paths).unwrap_err().0, 2);
+        assert!(matches!(
+            read_all(folder.path(), &[None]).unwrap_err(),
+            (0, PictureError::Missing)
+        ));
+    }
+}
