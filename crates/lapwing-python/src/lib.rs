@@ -7,6 +7,7 @@ mod batch;
 mod findings;
 mod name;
 mod noise;
+mod program;
 mod replay;
 mod report;
 mod rule;
@@ -23,6 +24,8 @@ mod _lapwing {
 
     #[pymodule_export]
     use crate::noise::{_restore_noise, Noise};
+    #[pymodule_export]
+    use crate::program::program;
     #[pymodule_export]
     use crate::replay::{replay_arrays, replay_file, replay_stream};
     #[pymodule_export]

@@ -8,7 +8,6 @@
 //! | 130, 143 | stopped by Ctrl-C or SIGTERM, after saving where there is something to save |
 
 use std::io;
-use std::process::ExitCode;
 
 use lapwing_data::DataError;
 use lapwing_judge::Ruling;
@@ -56,19 +55,19 @@ pub(crate) enum Stage {
 }
 
 /// The exit code, with a message on stderr unless all went well.
-pub(crate) fn exit_code(done: anyhow::Result<()>, stage: Stage) -> ExitCode {
-    let Err(error) = done else { return ExitCode::SUCCESS };
+pub(crate) fn exit_code(done: anyhow::Result<()>, stage: Stage) -> u8 {
+    let Err(error) = done else { return 0 };
     // `lapwing … | head` has seen enough: that is no failure.
     if is_broken_pipe(&error) {
-        return ExitCode::SUCCESS;
+        return 0;
     }
     if let Some(finding) = error.downcast_ref::<Finding>() {
         say!("{finding}");
-        return ExitCode::from(1);
+        return 1;
     }
     if let Some(interrupted) = error.downcast_ref::<Interrupted>() {
         say!("{interrupted}");
-        return u8::try_from(code(interrupted.signal)).map_or(ExitCode::FAILURE, ExitCode::from);
+        return u8::try_from(code(interrupted.signal)).unwrap_or(1);
     }
     say!("error: {}", with_causes(&error));
     let advice = error
@@ -79,7 +78,7 @@ pub(crate) fn exit_code(done: anyhow::Result<()>, stage: Stage) -> ExitCode {
     if let Some(advice) = advice {
         say!("{advice}");
     }
-    ExitCode::from(2)
+    2
 }
 
 /// The error and its causes, but for those that it tells of itself.
