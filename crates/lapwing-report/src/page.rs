@@ -302,7 +302,11 @@ fn facts(report: &Report) -> Vec<String> {
             let ending = if n == 1 { "" } else { "s" };
             format!("{} {word}{ending}", number::count(n))
         };
-        facts.push(format!("{} in {}", plural(s.steps, "step"), plural(s.epochs, "epoch")));
+        let epochs = match s.rounds {
+            true => format!(", then {}", plural(s.epochs, "round")),
+            false => format!(" in {}", plural(s.epochs, "epoch")),
+        };
+        facts.push(format!("{}{epochs}", plural(s.steps, "step")));
     }
     facts.extend(s.seed.map(|seed| format!("seed {seed}")));
     if !s.created.is_empty() {

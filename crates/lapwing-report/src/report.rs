@@ -55,8 +55,11 @@ pub struct Summary {
     pub rows: u64,
     /// Steps (batches) trained.
     pub steps: u64,
-    /// Epochs trained.
+    /// Epochs trained; with trees, rounds after the steps in which sources were judged.
     pub epochs: u64,
+    /// Whether they are rounds of trees.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rounds: bool,
     /// Epoch whose model was kept.
     pub best_epoch: Option<u64>,
     /// H: losses remembered per source.

@@ -88,6 +88,7 @@ impl Run<'_> {
             rows: job.split().train.len() as u64,
             steps: self.fit.steps,
             epochs: self.fit.history.len() as u64,
+            rounds: job.trees().is_some(),
             best_epoch: Some(best_epoch(&self.fit.history) as u64),
             history_length: settings.rule().history_length as u64,
             leniency: settings.rule().leniency,

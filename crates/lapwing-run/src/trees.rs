@@ -16,9 +16,9 @@ use crate::{
 
 /// Most rounds, and rounds without a better one before training ends.
 const ROUNDS: (usize, usize) = (500, 50);
-/// Rounds in which it is found out whom to believe: histories are complete after a fifth of them, and half of the rest
-/// are enough for a source that is above the threshold to lose most of its weight.
-const REHEARSAL: usize = 100;
+/// Rounds in which it is found out whom to believe: histories are complete after a tenth of them, and half of the rest
+/// are enough for a source that is above the threshold to lose nearly all of its weight.
+const REHEARSAL: usize = 200;
 const LEARNING_RATE: f64 = 0.1;
 const LEAVES: usize = 31;
 /// The rule on rounds: with these, no clean source of California Housing fell below 0.9 (`scripts/trees`).
@@ -91,8 +91,7 @@ impl Settings {
         };
         let rounds = self.epochs.unwrap_or(ROUNDS.0);
         Ok(TreesConfig {
-            // Where nobody loses weight, the first trees are as good as any.
-            rehearsal: if weighs { REHEARSAL } else { 0 },
+            rehearsal: REHEARSAL,
             rounds,
             patience: self.patience.unwrap_or(ROUNDS.1.min(rounds)),
             learning_rate: self.learning_rate.unwrap_or(LEARNING_RATE),
@@ -157,14 +156,16 @@ impl Job<'_> {
             Witness::new(self.dataset().sources.names.len(), trees.rehearsal + trees.rounds, watch);
         let mut history: Vec<Epoch> = Vec::new();
         let grown = boost(trees, &data, &mut |round| {
-            let epoch = epoch(round);
-            witness.last_epoch = Some(epoch.clone());
-            history.push(epoch);
+            if !round.rehearsal {
+                let epoch = epoch(round, trees);
+                witness.last_epoch = Some(epoch.clone());
+                history.push(epoch);
+            }
             step(round, trees, &mut witness)
         })?;
         let Some(grown) = grown else { return Ok(None) };
         Ok(Some(Fit {
-            steps: history.len() as u64,
+            steps: trees.rehearsal as u64,
             history,
             sources: self.facts(|source| grown.weights[source as usize], Some(&grown.lap)),
             model: Learnt::Trees(grown.forest),
@@ -174,21 +175,21 @@ impl Job<'_> {
     }
 }
 
-/// A round as an epoch of one step.
-fn epoch(round: &Round) -> Epoch {
+/// A round after the rehearsal as an epoch, in which the rule makes no step.
+fn epoch(round: &Round, trees: &TreesConfig) -> Epoch {
     let of = |value: fn(&lapwing_trees::Valid) -> f64| {
         round.valid.as_ref().map(value).filter(|value| value.is_finite())
     };
     Epoch {
         epoch: round.round,
-        step: round.round as u64 + 1,
+        step: trees.rehearsal as u64,
         train_loss: round.train_loss,
         nonfinite: round.nonfinite,
         valid_loss: of(|valid| valid.loss),
         valid_score: of(|valid| valid.score),
         valid_loss_unweighted: of(|valid| valid.unweighted),
         valid_loss_by_source: round.valid.iter().flat_map(|v| v.by_source.clone()).collect(),
-        candidate: !round.rehearsal,
+        candidate: true,
         best: round.best,
     }
 }
@@ -203,13 +204,16 @@ fn step(round: &Round, trees: &TreesConfig, witness: &mut Witness<'_>) -> Contro
             standing: Standing { unreliability: source.unreliability, weight: source.weight },
         })
         .collect();
+    let rehearsed = if round.rehearsal { 0 } else { trees.rehearsal };
+    // Where nobody is judged, what is shown is the loss of all rows.
+    let all = [round.train_loss as f32];
     witness.on_step(&Step {
-        step: round.round as u64,
+        step: (rehearsed + round.round) as u64,
         steps: (trees.rehearsal + trees.rounds) as u64,
         epoch: round.round,
         learning_rate: trees.learning_rate,
         rows: &[],
-        losses: &round.losses,
+        losses: if round.rehearsal { &round.losses } else { &all },
         weights: &[],
         sources: &sources,
     })

@@ -1,4 +1,4 @@
-//! Boosting: round by round, judge, weigh, grow, validate, keep the best.
+//! Boosting, twice: first to learn whom to believe, then with the weights that were found, keeping the best round.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -11,7 +11,7 @@ use hessboost::model::BoostedModel;
 use hessboost::objective::{GradPair, Loss as LibraryLoss, Objective as LibraryObjective};
 use hessboost::training::Trainer;
 use lapwing_core::{Lap, LapError};
-use lapwing_sample::{Data, DataError, SourceLosses, TargetSpec, Targets};
+use lapwing_sample::{Data, DataError, Loss, SourceLosses, TargetSpec, Targets};
 use rayon::prelude::*;
 
 use crate::TreesError;
@@ -22,23 +22,26 @@ use crate::rounds::{Rounds, SourceRound};
 
 /// Rows whose losses or gradients are one task.
 const CHUNK: usize = 1 << 12;
+/// Rows of a leaf, where there are plenty: as LightGBM has it.
+const LEAF_ROWS: f64 = 20.0;
 
 /// One round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
-    /// Rounds before this one, rehearsed ones among them.
+    /// Rounds before this one; counted anew after those that are rehearsed.
     pub round: usize,
-    /// Whether its trees are thrown away.
+    /// Whether sources were judged, and its trees are thrown away.
     pub rehearsal: bool,
     /// Mean of the finite losses of all training rows before the round, every row counting the same.
     pub train_loss: f64,
     /// Training losses that were not finite.
     pub nonfinite: u64,
-    /// Losses of the rows that the round was judged by.
+    /// What the rows lost that sources were judged by, as a [bounded](lapwing_sample::Loss::bounded) score: one minus the
+    /// probability of the label, or the absolute error; none after the rehearsal.
     pub losses: Vec<f32>,
-    /// Where sources stand.
+    /// Where sources stand; none after the rehearsal.
     pub sources: Vec<SourceRound>,
-    /// What validation rows say, if there are any.
+    /// What validation rows say, if there are any, after the rehearsal.
     pub valid: Option<Valid>,
     /// Whether this is the best round so far.
     pub best: bool,
@@ -93,7 +96,7 @@ pub fn boost(
         sources,
         validated: of_rows(data.valid),
         admitted: data.valid.iter().map(|row| config.admits(data.sources[*row as usize])).collect(),
-        rehearsed: None,
+        rehearses: true,
         round: None,
         plain: SourceLosses::default(),
         bounded: SourceLosses::default(),
@@ -105,10 +108,10 @@ pub fn boost(
     let matrix = |rows: &[u32]| matrix(config, data, &target, rows);
     let training = matrix(&train)?;
     let validation = if validates { Some(matrix(data.valid)?) } else { None };
-    let params = params(config, objective, &state)?;
+    let params = params(config, objective, train.len(), &state)?;
     let mut run = |rounds: usize, patience: usize| {
         let mut trainer = Trainer::new(&params, &training, rounds);
-        if let Some(validation) = &validation {
+        if let Some(validation) = validation.as_ref().filter(|_| !state.lock().rehearses) {
             trainer = trainer.eval(validation, "validation").custom_metric(Box::new(state.clone()));
         }
         let (model, interrupted) = run(trainer, &state, patience, watch)?;
@@ -120,12 +123,12 @@ pub fn boost(
     if config.rehearsal > 0 && run(config.rehearsal, usize::MAX)?.is_none() {
         return Ok(None);
     }
-    state.lock().rehearsed = Some(config.rehearsal);
+    state.lock().rehearses = false;
     let patience = if validates { config.patience } else { usize::MAX };
     let Some(model) = run(config.rounds, patience)? else { return Ok(None) };
     let state = state.lock();
     let rounds = match &state.best {
-        Some(best) => best.round + 1 - config.rehearsal,
+        Some(best) => best.round + 1,
         None => model.num_boost_rounds(),
     };
     let forest = Forest::new(config, target, model.slice(..rounds, 1)?)?;
@@ -165,8 +168,15 @@ fn run(
 fn params(
     config: &TreesConfig,
     objective: Objective,
+    rows: usize,
     state: &Shared,
 ) -> Result<TrainingParams, TreesError> {
+    // Curvature is 1 per row for values, so that this is the fewest rows of a leaf; fewer where there are few. Where the
+    // model is certain of a class it is next to nothing, and the library's own bound is enough.
+    let least = match config.loss {
+        Loss::CrossEntropy => 1.0,
+        Loss::SquaredError | Loss::Huber { .. } => (rows as f64 / 100.0).clamp(1.0, LEAF_ROWS),
+    };
     let loss = Weighed { objective, state: state.clone() };
     Ok(TrainingParams::builder()
         .objective(LibraryObjective::custom(loss))
@@ -174,6 +184,7 @@ fn params(
         .grow_policy(GrowPolicy::LossGuide)
         .unlimited_depth()
         .max_leaves(config.leaves)
+        .min_child_weight(least)
         .eta(config.learning_rate)
         .build()?)
 }
@@ -214,8 +225,8 @@ struct State {
     /// Sources of the validation rows, and whether they have a say.
     validated: Vec<u32>,
     admitted: Vec<bool>,
-    /// Rounds that were rehearsed, once that is over.
-    rehearsed: Option<usize>,
+    /// Whether this is the rehearsal.
+    rehearses: bool,
     /// What is known of the round so far.
     round: Option<Round>,
     /// Losses of validation rows after it, and what chooses the best.
@@ -268,16 +279,23 @@ impl Shared {
 impl State {
     /// A round begins: its losses are those of the trees before it.
     fn begin(&mut self, round: usize, losses: &[f32]) -> Result<(), LapError> {
-        let round = round + self.rehearsed.unwrap_or(0);
         let finite = losses.iter().filter(|loss| loss.is_finite());
         let (sum, rows) = finite.fold((0.0, 0_u64), |(s, n), &loss| (s + f64::from(loss), n + 1));
         if rows == 0 {
             self.failed = Some(TreesError::Diverged { round: round + 1 });
         }
-        let (drawn, sources) = self.rounds.step(round, losses)?;
+        let (drawn, sources) = match self.rehearses {
+            // Bounded, since a few rows that no tree can reach would make a small source look bad for ever.
+            true => {
+                let scores: Vec<f32> =
+                    losses.iter().map(|&loss| self.objective.bounded(loss)).collect();
+                self.rounds.step(round, &scores)?
+            }
+            false => Default::default(),
+        };
         self.round = Some(Round {
             round,
-            rehearsal: self.rehearsed.is_none(),
+            rehearsal: self.rehearses,
             train_loss: sum / rows as f64,
             nonfinite: losses.len() as u64 - rows,
             losses: drawn,
@@ -291,13 +309,12 @@ impl State {
     /// Whether this is the best round. Weights have changed since the best one was chosen: both are compared under those
     /// of now.
     fn choose(&mut self, round: &mut Round) {
-        if !self.admitted.contains(&true) {
+        if self.rehearses || !self.admitted.contains(&true) {
             return;
         }
         let weight = |source| self.rounds.weight(source);
         let score = self.bounded.mean(weight);
         round.best = match &self.best {
-            _ if round.rehearsal => false,
             Some(best) => score < best.scores.mean(weight),
             None => score.is_finite(),
         };
@@ -333,7 +350,8 @@ impl LibraryLoss for Weighed {
         out.fill(GradPair::default());
     }
 
-    /// Judges by the losses of all rows, and weighs their gradients by what came of it.
+    /// In the rehearsal, judges by the losses of one half of the rows and lets trees see the other; weighs gradients by
+    /// what came of it.
     fn gradient_info_at(
         &self,
         margins: &[f32],
@@ -348,6 +366,7 @@ impl LibraryLoss for Weighed {
             state.failed = Some(error.into());
         }
         let weights = state.rounds.weights().to_vec();
+        let hidden = if state.rehearses { state.rounds.judged().to_vec() } else { Vec::new() };
         let sources = std::mem::take(&mut state.sources);
         drop(state);
         let width = objective.outputs;
@@ -355,7 +374,8 @@ impl LibraryLoss for Weighed {
         rows.for_each(|(chunk, out)| {
             for (at, out) in (chunk * CHUNK..).zip(out.chunks_exact_mut(width)) {
                 let weight = weights[sources[at] as usize];
-                if losses[at].is_finite() && weight > 0.0 {
+                let seen = !hidden.get(at).copied().unwrap_or(false);
+                if seen && losses[at].is_finite() && weight > 0.0 {
                     let margins = &margins[at * width..(at + 1) * width];
                     objective.gradient(margins, targets[at], weight, out);
                 } else {

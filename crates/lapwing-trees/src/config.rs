@@ -14,8 +14,8 @@ const MOST_LEAVES: usize = 1 << 16;
 /// Everything about a run but the data.
 #[derive(Clone, Debug)]
 pub struct TreesConfig {
-    /// Rounds before those, in which it is found out whom to believe, and whose trees are thrown away: they have learnt
-    /// from everybody.
+    /// Rounds before those, in which it is found out whom to believe: trees are grown on half of the rows, sources judged
+    /// by the other half, and the trees thrown away, as they have learnt from everybody.
     pub rehearsal: usize,
     /// Most rounds.
     pub rounds: usize,

@@ -1,8 +1,8 @@
 //! Boosted trees on data from many sources of unknown reliability.
 //!
-//! A round of boosting is a step of the rule: the losses of a few rows of each source are judged, then gradient and
-//! curvature of a row count for what its source weighs. The first trees learn from everybody, so they are thrown away once
-//! it is known whom to believe, and others are grown in their place. The trees are XGBoost's, grown by `hessboost`; nothing here knows
+//! A round of boosting is a step of the rule: a few rows of each source are judged by trees that have not seen them, then
+//! gradient and curvature of a row count for what its source weighs. These trees have learnt from everybody, so they are
+//! thrown away once it is known whom to believe, and others are grown in their place. The trees are XGBoost's, grown by `hessboost`; nothing here knows
 //! of networks, tables or command lines.
 //!
 //! Two sources know where the step is, the third says anything:

@@ -1,9 +1,13 @@
 //! The rule on rounds of boosting.
 //!
+//! Trees learn by heart what weighs much: judged by rows that they were grown on, a source that has lost some weight by
+//! chance departs further and further. So the rows of every source are dealt out to two halves; trees are grown on one, and
+//! sources judged by the other.
+//!
 //! After a round the losses of all rows are known, so the mean of a source has hardly any noise, and a clean source that
-//! is a little harder than the others stays above the threshold for ever; as trees learn by heart what weighs much, it
-//! even departs further. Batches, for which the rule was made, have that noise. So a round is judged by a batch: a few
-//! rows of each source, as many of a small one as of a large one, so that the means of all are equally uncertain.
+//! is a little harder than the others stays above the threshold for ever. Batches, for which the rule was made, have that
+//! noise. So a round is judged by a batch: a few rows of each source, as many of a small one as of a large one, so that the
+//! means of all are equally uncertain.
 
 use lapwing_core::{BatchSums, Lap, LapConfig, LapError};
 use lapwing_sample::Draws;
@@ -61,11 +65,13 @@ pub(crate) struct Rounds {
     lap: Lap<u32>,
     say: Vec<Say>,
     seed: u64,
-    /// Places of training rows by source, for sources that have some.
+    /// Places of the training rows that sources are judged by, for sources that have some.
     places: Vec<(u32, Vec<u32>)>,
     /// How many rows of each are drawn.
     rows: usize,
     weights: Vec<f64>,
+    /// Which training rows these are.
+    judged: Vec<bool>,
 }
 
 impl Rounds {
@@ -80,11 +86,20 @@ impl Rounds {
         for (place, &source) in (0..).zip(sources) {
             of_source[source as usize].push(place);
         }
-        let places: Vec<(u32, Vec<u32>)> =
-            (0..).zip(of_source).filter(|(_, places)| !places.is_empty()).collect();
+        let mut judged = vec![false; sources.len()];
+        let mut places: Vec<(u32, Vec<u32>)> = Vec::new();
+        for (source, mut all) in (0..).zip(of_source) {
+            Draws::of(seed, PURPOSE, 1, u64::from(source)).shuffle_wide(&mut all);
+            // The odd row is for judging in every other source, so that single ones are not all for the same.
+            let own: Vec<u32> = all.into_iter().skip(source as usize % 2).step_by(2).collect();
+            own.iter().for_each(|&place| judged[place as usize] = true);
+            if !own.is_empty() {
+                places.push((source, own));
+            }
+        }
         let rows = rows_of_each(places.iter().map(|(_, places)| places.len()).collect());
         let weights = say.iter().map(|say| say.weight(1.0)).collect();
-        Ok(Self { lap: Lap::new(rule)?, say: say.to_vec(), seed, places, rows, weights })
+        Ok(Self { lap: Lap::new(rule)?, say: say.to_vec(), seed, places, rows, weights, judged })
     }
 
     /// Judges by the losses of all training rows. Returns those of the rows that were drawn, and where sources stand.
@@ -116,6 +131,11 @@ impl Rounds {
             self.weights[source.source as usize] = source.weight;
         }
         Ok((drawn, seen))
+    }
+
+    /// Which training rows sources are judged by.
+    pub(crate) fn judged(&self) -> &[bool] {
+        &self.judged
     }
 
     /// What rows of a source weigh now.
@@ -151,13 +171,13 @@ mod tests {
 
     #[test]
     fn a_round_is_judged_by_as_many_rows_of_a_small_source_as_of_a_large_one_and_always_the_same() {
-        // 3 rows of source 2, 300 of source 0, none of source 1.
+        // 3 rows of source 2, 600 of source 0, none of source 1.
         const ROWS: usize = 18;
         assert_eq!(rows_of_each(vec![300, 3]), ROWS);
         assert_eq!((rows_of_each(vec![9; 5]), rows_of_each(vec![1_000; 5])), (4, 32));
         assert_eq!((rows_of_each(vec![9; 1 << 19]), rows_of_each(Vec::new())), (1, 4));
-        let sources: Vec<u32> = (0..303).map(|row| if row < 3 { 2 } else { 0 }).collect();
-        let losses: Vec<f32> = (0..303).map(|row| row as f32).collect();
+        let sources: Vec<u32> = (0..603).map(|row| if row < 3 { 2 } else { 0 }).collect();
+        let losses: Vec<f32> = (0..603).map(|row| row as f32).collect();
         let say = [Say::Rule { floor: 0.0 }; 3];
         let run = |round| {
             let mut rounds = Rounds::new(rule(), &say, &sources, 7).unwrap();
@@ -169,6 +189,11 @@ mod tests {
         assert!(drawn[ROWS..].iter().all(|&loss| loss < 3.0));
         assert_eq!(run(4), (drawn.clone(), seen));
         assert_ne!(run(5).0, drawn);
+        let rounds = Rounds::new(rule(), &say, &sources, 7).unwrap();
+        let judged = rounds.judged().iter().filter(|judged| **judged).count();
+        assert_eq!((judged, rounds.judged()[..3].iter().filter(|j| **j).count()), (302, 2));
+        let judged = |loss: &f32| rounds.judged()[*loss as usize];
+        assert!(drawn.iter().all(judged), "only rows of that half");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lapwing_data::{ColumnSchema, Kind, Role, Schema, TableFile};
 use lapwing_run::{
-    Choice, Job, LossName, ModelKind, OptimiserName, Prepared, Results, RunDirectory, RunError,
-    Settings,
+    Choice, Fit, Job, Learnt, LossName, ModelKind, OptimiserName, Prepared, Results, RunDirectory,
+    RunError, Settings,
 };
 use lapwing_train::{MethodKind, Task, TrainError};
 use serde::Serialize;
@@ -21,9 +21,12 @@ use crate::method_flags::{MethodFlags, method_parser};
 use crate::names;
 use crate::output::count;
 use crate::say::{counted, say, word};
+use crate::table::printable;
 use crate::training::{TrainingProgress, describe, describe_folds, warn, warn_of_unseen};
 use crate::{verdicts, words};
 
+/// Columns that are said to matter.
+const SHOWN_COLUMNS: usize = 5;
 /// Most threads on machines that have fewer cores.
 const MOST_THREADS: usize = 512;
 
@@ -435,6 +438,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     print(&results, &prepared.dataset.schema, &directory, json)?;
     if !quiet {
+        importance(&job, &fit);
         say!(
             "{}, the best was {}; the report is {}",
             counted(
@@ -446,6 +450,21 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// What trees split by, the columns first that gained most.
+fn importance(job: &Job<'_>, fit: &Fit) {
+    let Learnt::Trees(forest) = &fit.model else { return };
+    let names = job.input.schema().features().map(|column| column.name.as_str());
+    let mut shares: Vec<(&str, f64)> = names.zip(forest.importance()).collect();
+    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let shown = shares.iter().take(SHOWN_COLUMNS).filter(|(_, share)| *share >= 0.005);
+    let shown: Vec<String> = shown
+        .map(|(name, share)| format!("{} ({:.0} %)", printable(name), 100.0 * share))
+        .collect();
+    if !shown.is_empty() {
+        say!("the trees gained most by {}", shown.join(", "));
+    }
 }
 
 /// As the other warnings begin.
