@@ -327,6 +327,7 @@ pub(crate) fn report() -> Report {
             rows: ROWS * SOURCES.len() as u64,
             steps: STEPS,
             epochs: EPOCHS,
+            rounds: false,
             best_epoch: Some(34),
             history_length: HISTORY as u64,
             leniency: LENIENCY,
