@@ -57,6 +57,7 @@ mod mass;
 mod message;
 mod moments;
 mod noise_rate;
+mod parts;
 mod peers;
 mod source;
 mod state;
@@ -75,6 +76,7 @@ pub use noise_rate::{
     NoiseRateConfig, NoiseSourceState, NoiseState, NoiseStatus, NoiseSums, Reading, Values,
     estimate, rate_interval,
 };
+pub use parts::gather_messages;
 pub use peers::{Alone, PeerError, Peers};
 pub use source::{Present, Reference, SourceStatus};
 pub use state::{STATE_VERSION, SourceState, State};

@@ -61,7 +61,7 @@ impl SourceSum {
     }
 
     /// The sum of the finite losses.
-    pub(crate) fn total(&self) -> f64 {
+    pub fn total(&self) -> f64 {
         self.high + self.low
     }
 

@@ -29,6 +29,12 @@ pub enum RunError {
     /// Trees cannot be grown or read.
     #[error(transparent)]
     Trees(#[from] TreesError),
+    /// No shard at all.
+    #[error("a batch has at least one shard")]
+    NoShards,
+    /// Trees, and several workers.
+    #[error("trees are grown by one process, and there are {0}")]
+    TreesAmong(usize),
     /// A setting of networks, and trees.
     #[error("{0} is for networks, and the model is trees")]
     NotForTrees(&'static str),

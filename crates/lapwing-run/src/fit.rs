@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use lapwing_core::Lap;
+use lapwing_core::{Alone, Lap, Peers};
 use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
 use lapwing_sample::{Data, Samples};
 use lapwing_train::{
     CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, MethodKind, Model,
-    Observer, OptimiserConfig, Plan, PlanError, Resumed, Step, TrainConfig, Trainer, Wishes, plan,
+    Observer, OptimiserConfig, Plan, PlanError, Resumed, Step, TrainConfig, Trainer, Wishes,
+    Workers, plan,
 };
 use lapwing_trees::TreesConfig;
 
@@ -45,6 +46,7 @@ pub struct Job<'a> {
     config: TrainConfig,
     method: MethodConfig,
     device: DeviceName,
+    workers: Workers<'a>,
 }
 
 /// How far a run has come.
@@ -118,12 +120,28 @@ pub struct Fit {
 }
 
 impl<'a> Job<'a> {
-    /// Plans a run; nothing is written and nothing is trained.
+    /// Plans a run of one process; nothing is written and nothing is trained.
     pub fn new(
         dataset: &'a Dataset,
         split: &'a Split,
         settings: &Settings,
     ) -> Result<Self, RunError> {
+        Self::among(&Alone, dataset, split, settings)
+    }
+
+    /// Plans a run of several workers, each of which has read the table. Nobody waits for anybody here.
+    pub fn among(
+        peers: &'a dyn Peers,
+        dataset: &'a Dataset,
+        split: &'a Split,
+        settings: &Settings,
+    ) -> Result<Self, RunError> {
+        let count = peers.count();
+        let shards = settings.shards.unwrap_or_else(|| count.next_power_of_two());
+        if shards == 0 {
+            return Err(RunError::NoShards);
+        }
+        let workers = Workers { peers, shards };
         if split.train.len() < FEWEST_ROWS {
             return Err(RunError::TooFewRows { rows: split.train.len(), least: FEWEST_ROWS });
         }
@@ -132,6 +150,9 @@ impl<'a> Job<'a> {
         let input = InputKind::of(&dataset.schema).fit(dataset, &split.train)?;
         let sources = sources_in(dataset, &split.train).len();
         let wants_trees = settings.wants_trees();
+        if wants_trees && count > 1 {
+            return Err(RunError::TreesAmong(count));
+        }
         if wants_trees && input.kind() != InputKind::Table {
             let (network, takes) = ("trees", "numbers and categories");
             return Err(PlanError::Input { network, takes, found: input.spec() }.into());
@@ -172,7 +193,7 @@ impl<'a> Job<'a> {
             lapwing_core::LapConfig { depression_strength: plan.depression_strength, ..rule };
         let method = settings.method_config(rule, &guards)?;
         // Refused here rather than after the first file is written.
-        let trainer = Trainer::new(config.clone(), &method, data, device)?;
+        let trainer = Trainer::among(workers, config.clone(), &method, data, device)?;
         plan.steps = trainer.steps();
         drop(trainer);
         drop(bound);
@@ -180,7 +201,21 @@ impl<'a> Job<'a> {
             Some((trees, columns)) => (Some((trees, input)), columns),
             None => (None, input),
         };
-        Ok(Self { dataset, split, settings, usual, plan, input, trees, config, method, device })
+        // One shard is what everybody has who did not ask for more.
+        let settings = Settings { shards: (shards > 1).then_some(shards), ..settings };
+        Ok(Self {
+            dataset,
+            split,
+            settings,
+            usual,
+            plan,
+            input,
+            trees,
+            config,
+            method,
+            device,
+            workers,
+        })
     }
 
     /// Trains.
@@ -194,7 +229,8 @@ impl<'a> Job<'a> {
         }
         let bound = self.input.bind(&self.dataset.table)?;
         let data = data(self.dataset, self.split, &*bound);
-        let mut trainer = Trainer::new(self.config.clone(), &self.method, data, self.device)?;
+        let mut trainer =
+            Trainer::among(self.workers, self.config.clone(), &self.method, data, self.device)?;
         let epochs = (self.plan.steps / trainer.batches().max(1) as u64) as usize;
         let mut witness = Witness::new(self.dataset.sources.names.len(), epochs, watch);
         if let Some(saved) = checkpoints.filter(|checkpoints| checkpoints.resume) {
@@ -264,6 +300,7 @@ impl<'a> Job<'a> {
             method: &self.method,
             validation: self.settings.validation_fraction.unwrap_or(0.0),
             device: self.device,
+            workers: self.workers,
         };
         let judged = folds.run(&run, checkpoints, watch)?;
         Ok(judged.map(|labels| Fit { labels, ..fit }))
@@ -328,6 +365,11 @@ impl<'a> Job<'a> {
     /// Steps planned: batches, or rounds.
     pub fn steps(&self) -> u64 {
         self.trees().map_or(self.plan.steps, |trees| (trees.rehearsal + trees.rounds) as u64)
+    }
+
+    /// Shards of each batch.
+    pub fn shards(&self) -> usize {
+        self.workers.shards
     }
 
     /// The method with its parameters.

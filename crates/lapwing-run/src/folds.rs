@@ -12,7 +12,7 @@ use lapwing_judge::{LabelNoise, Unseen, unseen};
 use lapwing_sample::{Data, Draws, Targets};
 use lapwing_train::{
     CheckpointDir, DeviceName, Finish, Guards, MethodConfig, MethodError, Observer, Predictions,
-    Resumed, Step, TrainConfig, TrainError, Trainer,
+    Resumed, Step, TrainConfig, TrainError, Trainer, Workers,
 };
 
 use crate::{Checkpoints, Progress, RunError, Watch};
@@ -217,7 +217,7 @@ impl Folds {
         let data = Data { train: &train, valid: &valid, ..run.data };
         let config = self.config(run.config, fold, train.len());
         let method = self.method(run.method)?;
-        let mut trainer = Trainer::new(config, &method, data, run.device)?;
+        let mut trainer = Trainer::among(run.workers, config, &method, data, run.device)?;
         let total = trainer.steps().max(1);
         let before = fold as u64 * self.steps;
         let scale = |step: u64| before + step * self.steps / total;
@@ -324,6 +324,8 @@ pub struct FoldRun<'a> {
     pub validation: f64,
     /// Where to compute.
     pub device: DeviceName,
+    /// Who trains.
+    pub workers: Workers<'a>,
 }
 
 /// Where the network of a fold saves its state.
@@ -426,8 +428,15 @@ mod tests {
         let method = MethodConfig::named("lap").unwrap();
         let config = config(16);
         let (validation, device) = (0.1, DeviceName::Cpu);
-        let run =
-            FoldRun { data, sources: 4, config: &config, method: &method, validation, device };
+        let run = FoldRun {
+            data,
+            sources: 4,
+            config: &config,
+            method: &method,
+            validation,
+            device,
+            workers: Workers::alone(),
+        };
         let labelled =
             LabelledRows { targets: &targets, sources: &sources, train: &train, valid: &valid };
         for networks in [2, 3, 7] {

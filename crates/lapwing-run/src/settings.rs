@@ -211,6 +211,8 @@ settings! {
     block: Vec<String>,
     /// Networks that judge labels which they have not seen; 0 for none.
     folds: usize,
+    /// Shards of each batch, whose gradients are added in a fixed tree.
+    shards: usize,
     /// Decides split, first parameters and order.
     seed: u64,
     /// Where tensors live.

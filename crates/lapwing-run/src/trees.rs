@@ -47,6 +47,7 @@ impl Settings {
             ("momentum", self.momentum.is_some()),
             ("weight-decay", self.weight_decay.is_some()),
             ("batch-size", self.batch_size.is_some()),
+            ("shards", self.shards.is_some_and(|shards| shards > 1)),
         ];
         if let Some((name, _)) = networks.into_iter().find(|(_, asked)| *asked) {
             return Err(RunError::NotForTrees(name));

@@ -17,14 +17,23 @@ pub(crate) struct BatchFacts {
 }
 
 impl BatchFacts {
-    /// Those of the whole batch, from what every worker knows of its part.
-    pub(crate) fn among(self, peers: &dyn Peers) -> Result<Self, PeerError> {
-        if peers.count() == 1 {
-            return Ok(self);
-        }
-        let own = [self.rows, u64::from(self.any_finite), u64::from(self.diverged)];
-        let [rows, finite, diverged] = sums(peers, own)?;
-        Ok(Self { rows, any_finite: finite > 0, diverged: diverged > 0 })
+    /// Of a batch without rows.
+    pub(crate) fn none() -> Self {
+        Self { rows: 0, any_finite: false, diverged: false }
+    }
+
+    /// What a worker tells the others of its part.
+    pub(crate) fn message(self) -> Vec<u8> {
+        encode([self.rows, u64::from(self.any_finite), u64::from(self.diverged)])
+    }
+
+    /// Adds the part of another worker.
+    pub(crate) fn merge(&mut self, rank: usize, message: &[u8]) -> Result<(), PeerError> {
+        let [rows, finite, diverged] = decode(rank, message)?;
+        self.rows = self.rows.saturating_add(rows);
+        self.any_finite |= finite > 0;
+        self.diverged |= diverged > 0;
+        Ok(())
     }
 }
 
@@ -50,18 +59,28 @@ impl After {
 
 /// Everybody's numbers, added up.
 fn sums<const N: usize>(peers: &dyn Peers, own: [u64; N]) -> Result<[u64; N], PeerError> {
-    let bytes: Vec<u8> = own.iter().flat_map(|number| number.to_le_bytes()).collect();
     let mut sums = [0u64; N];
-    for (rank, bytes) in peers.gather(&bytes)?.iter().enumerate() {
-        if bytes.len() != 8 * N {
-            return Err(PeerError::Length { rank, found: bytes.len(), expected: 8 * N });
-        }
-        for (sum, number) in sums.iter_mut().zip(bytes.chunks_exact(8)) {
-            let number = number.try_into().map_or(0, u64::from_le_bytes);
+    for (rank, bytes) in peers.gather(&encode(own))?.iter().enumerate() {
+        for (sum, number) in sums.iter_mut().zip(decode::<N>(rank, bytes)?) {
             *sum = sum.saturating_add(number);
         }
     }
     Ok(sums)
+}
+
+fn encode<const N: usize>(numbers: [u64; N]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+fn decode<const N: usize>(rank: usize, bytes: &[u8]) -> Result<[u64; N], PeerError> {
+    if bytes.len() != 8 * N {
+        return Err(PeerError::Length { rank, found: bytes.len(), expected: 8 * N });
+    }
+    let mut numbers = [0; N];
+    for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
+        *number = bytes.try_into().map_or(0, u64::from_le_bytes);
+    }
+    Ok(numbers)
 }
 
 #[cfg(test)]
@@ -105,19 +124,23 @@ mod tests {
 
     #[test]
     fn alone_everything_is_as_it_is() {
-        let facts = BatchFacts { rows: 7, any_finite: false, diverged: true };
-        assert_eq!(facts.among(&Alone), Ok(facts));
         let after = After { stop: true, save: true };
         assert_eq!(after.among(&Alone), Ok(after));
     }
 
     #[test]
     fn rows_add_up_and_one_finite_loss_or_lost_network_is_enough() {
-        let own = BatchFacts { rows: 7, any_finite: false, diverged: false };
-        let whole = own.among(&Told::new(1, &[&[5, 1, 0], &[6, 0, 0]])).unwrap();
-        assert_eq!(whole, BatchFacts { rows: 18, any_finite: true, diverged: false });
-        let whole = own.among(&Told::new(0, &[&[5, 0, 1]])).unwrap();
-        assert_eq!(whole, BatchFacts { rows: 12, any_finite: false, diverged: true });
+        let facts =
+            |rows, any_finite, diverged| BatchFacts { rows, any_finite, diverged }.message();
+        let mut whole = BatchFacts::none();
+        for (rank, message) in [facts(7, false, false), facts(5, true, false)].iter().enumerate() {
+            whole.merge(rank, message).unwrap();
+        }
+        assert_eq!(whole, BatchFacts { rows: 12, any_finite: true, diverged: false });
+        whole.merge(2, &facts(0, false, true)).unwrap();
+        assert_eq!(whole, BatchFacts { rows: 12, any_finite: true, diverged: true });
+        let cut = whole.merge(3, &facts(1, true, true)[1..]);
+        assert_eq!(cut, Err(PeerError::Length { rank: 3, found: 23, expected: 24 }));
     }
 
     #[test]

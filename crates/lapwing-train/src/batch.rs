@@ -1,6 +1,6 @@
 //! Batches: rows gathered on the host, the next one while the current one trains.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::mpsc::sync_channel;
 
 use burn::tensor::Device;
@@ -10,8 +10,9 @@ use crate::error::TrainError;
 use crate::loss::BatchTargets;
 use crate::network::Input;
 use crate::optimiser::Pace;
+use crate::shards::Workers;
 
-/// The rows of one step.
+/// The rows of one step, or those of them that are this worker's.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// Steps before this one.
@@ -26,26 +27,58 @@ pub struct Batch {
     pub sources: Vec<u32>,
     /// The class of each row as this step sees it; empty where targets are values.
     pub labels: Vec<u32>,
+    /// The shards that have rows; one, unless there are several of a batch.
+    pub(crate) parts: Vec<Part>,
+}
+
+/// One shard of a batch.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    /// Which of the shards of the whole batch.
+    pub(crate) shard: usize,
+    /// Where its rows are among those of the batch.
+    pub(crate) rows: Range<usize>,
     pub(crate) input: Input,
     pub(crate) targets: BatchTargets,
 }
 
 impl Batch {
+    /// Gathers what this worker has of a batch.
     pub(crate) fn gather(
         data: &Data<'_>,
         target: &TargetSpec,
-        rows: Vec<u32>,
+        mut rows: Vec<u32>,
         (step, epoch, pace): (u64, usize, Pace),
+        workers: Workers<'_>,
         device: &Device,
     ) -> Result<Self, TrainError> {
-        let labels = data.labels(step, &rows)?;
-        let targets = match data.targets {
-            Targets::Classes { .. } => BatchTargets::classes(labels.iter().copied(), device),
-            Targets::Values(_) => BatchTargets::of(data.targets, target, &rows, device)?,
+        let (whole, own) = (rows.len(), workers.own_rows(rows.len()));
+        // Noise is drawn for the batch as a whole.
+        let mut labels = data.labels(step, &rows)?;
+        if own.len() < whole {
+            rows = rows[own.clone()].to_vec();
+            labels = labels.get(own.clone()).unwrap_or_default().to_vec();
+        }
+        let part = |shard: usize| -> Result<Option<Part>, TrainError> {
+            let range = workers.rows_of(shard, whole);
+            let range = range.start - own.start..range.end - own.start;
+            if range.is_empty() {
+                return Ok(None);
+            }
+            let some = &rows[range.clone()];
+            let targets = match data.targets {
+                Targets::Classes { .. } => {
+                    BatchTargets::classes(labels[range.clone()].iter().copied(), device)
+                }
+                Targets::Values(_) => BatchTargets::of(data.targets, target, some, device)?,
+            };
+            let input = Input::gather(data.samples, some, View::Plain, device)?;
+            Ok(Some(Part { shard, rows: range, input, targets }))
         };
+        let parts = workers.own().filter_map(|shard| part(shard).transpose());
+        let parts = parts.collect::<Result<_, _>>()?;
         let sources = rows.iter().map(|&row| data.sources[row as usize]).collect();
-        let input = Input::gather(data.samples, &rows, View::Plain, device)?;
-        Ok(Self { step, epoch, pace, rows, sources, labels, input, targets })
+        Ok(Self { step, epoch, pace, rows, sources, labels, parts })
     }
 
     /// Number of rows.

@@ -20,12 +20,15 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use lapwing_core::{PeerError, Peers};
 use lapwing_store::{AtomicFile, Digested, StoreError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::arrays::{Arrays, ArraysError, decode, write};
+use crate::arrays::{Arrays, ArraysError, decode, encode, write};
+use crate::error::TrainError;
+use crate::method::MethodError;
 use crate::saved::Saved;
 use crate::train::Progress;
 
@@ -201,6 +204,46 @@ impl CheckpointDir {
     }
 }
 
+/// What the first worker tells the others of its checkpoint.
+const NONE: u8 = 0;
+const FOUND: u8 = 1;
+const FAILED: u8 = 2;
+
+impl CheckpointDir {
+    /// What the first worker finds, on all of them: the others read nothing.
+    pub(crate) fn load_among(&self, peers: &dyn Peers) -> Result<Option<Found>, TrainError> {
+        if peers.count() == 1 {
+            return Ok(self.load()?);
+        }
+        if peers.rank() > 0 {
+            let said = peers.gather(&[]).map_err(MethodError::from)?.swap_remove(0);
+            let lost = |reason| MethodError::from(PeerError::Lost { rank: 0, reason });
+            return match said.split_first() {
+                Some((&NONE, _)) => Ok(None),
+                Some((&FOUND, container)) => {
+                    let checkpoint = Checkpoint::decode(container, &self.files()[0])?;
+                    Ok(Some(Found { checkpoint, damaged: None }))
+                }
+                Some((_, reason)) => Err(lost(String::from_utf8_lossy(reason).into_owned()).into()),
+                None => Err(lost("it said nothing of its checkpoint".to_owned()).into()),
+            };
+        }
+        let found = self.load().and_then(|found| {
+            let Some(Found { checkpoint, .. }) = &found else { return Ok((vec![NONE], found)) };
+            let path = &self.files()[0];
+            let container = encode(&checkpoint.arrays(path)?)
+                .map_err(|source| CheckpointError::Arrays { path: path.clone(), source })?;
+            Ok(([&[FOUND][..], &container].concat(), found))
+        });
+        let said = match &found {
+            Ok((said, _)) => said.clone(),
+            Err(error) => [&[FAILED][..], error.to_string().as_bytes()].concat(),
+        };
+        peers.gather(&said).map_err(MethodError::from)?;
+        Ok(found.map(|(_, found)| found)?)
+    }
+}
+
 impl Checkpoint {
     fn arrays(&self, path: &Path) -> Result<Arrays, CheckpointError> {
         let state = State {
@@ -226,6 +269,11 @@ impl Checkpoint {
         if blake3::hash(container) != *digest {
             return Err(CheckpointError::Damaged { path: path.to_owned() });
         }
+        Self::decode(container, path).map(Some)
+    }
+
+    /// Reads a container whose checksum was right.
+    fn decode(container: &[u8], path: &Path) -> Result<Self, CheckpointError> {
         let arrays = decode(container)
             .map_err(|source| CheckpointError::Arrays { path: path.to_owned(), source })?;
         let other = |found| CheckpointError::Format { path: path.to_owned(), found };
@@ -238,11 +286,11 @@ impl Checkpoint {
         if state.format != FORMAT {
             return Err(other(state.format.to_string()));
         }
-        Ok(Some(Self {
+        Ok(Self {
             fingerprint: state.fingerprint,
             progress: state.progress,
             parts: Saved { state: state.parts, arrays: arrays.parameters, columns: arrays.columns },
             observer: arrays.bytes,
-        }))
+        })
     }
 }

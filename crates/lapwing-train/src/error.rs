@@ -64,6 +64,27 @@ pub enum TrainError {
         /// Epochs done.
         epoch: usize,
     },
+    /// More workers than shards.
+    #[error(
+        "{workers} workers cannot share batches of {shards} shards: at most one worker per shard"
+    )]
+    Shards {
+        /// Shards of a batch.
+        shards: usize,
+        /// Workers.
+        workers: usize,
+    },
+    /// Texts, of which gradients are of some rows of a table.
+    #[error("texts cannot be trained on in shards or by several workers yet")]
+    TextInShards,
+    /// A worker that has something else to do than the first.
+    #[error(
+        "worker {rank} has other data or other settings than worker 0: every worker must read the same table"
+    )]
+    OtherWorker {
+        /// Its rank.
+        rank: usize,
+    },
     /// A checkpoint cannot be written or read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),

@@ -43,6 +43,7 @@ mod learner;
 mod loss;
 mod method;
 mod model;
+mod moments;
 mod network;
 mod observer;
 mod optimiser;
@@ -52,6 +53,7 @@ mod random;
 mod resume;
 mod saved;
 mod schedule;
+mod shards;
 mod train;
 
 pub use arrays::ArraysError;
@@ -64,7 +66,7 @@ pub use lapwing_sample::{
     Block, Data, DataError, Exhibit, InputSpec, Loss, Matrix, Predictions, Relabel, SampleError,
     Samples, Scale, TargetSpec, Targets, Task, Values, View, negative_log_probability, probability,
 };
-pub use learner::{Learner, Pass};
+pub use learner::{Learner, Pass, ShardPass};
 pub use loss::{cross_entropy, huber, squared_error};
 pub use method::{
     Audience, Guards, METHODS, Method, MethodConfig, MethodError, MethodKind, Observed, Parameter,
@@ -79,4 +81,5 @@ pub use plan::{DataShape, Plan, Wishes, auto_strength, plan, window_steps};
 pub use resume::Resumed;
 pub use saved::Saved;
 pub use schedule::Schedule;
+pub use shards::Workers;
 pub use train::{Finish, Trainer};

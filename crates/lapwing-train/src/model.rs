@@ -27,7 +27,7 @@ const OLDEST: u32 = 1;
 /// Largest file of parameters read: a billion of them.
 const LARGEST: u64 = 1 << 32;
 /// Rows per forward pass outside training.
-const BATCH: usize = 1024;
+pub(crate) const BATCH: usize = 1024;
 
 /// What a model is, beside its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

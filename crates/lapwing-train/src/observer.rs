@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use foldhash::fast::FixedState;
+use lapwing_core::{BatchSums, SourceSum};
 use serde::{Deserialize, Serialize};
 
 use crate::method::{Method, Standing};
@@ -48,7 +49,7 @@ pub struct Step<'a> {
     pub epoch: usize,
     /// The rate of this step.
     pub learning_rate: f64,
-    /// The rows of the batch.
+    /// The rows of the batch; of several workers each sees its own.
     pub rows: &'a [u32],
     /// The loss of each row before the update; may be NaN or infinite.
     pub losses: &'a [f32],
@@ -91,6 +92,16 @@ impl SourceStep {
             standing: method.standing(source),
         };
         tallies.into_iter().map(step).collect()
+    }
+
+    /// The same from what the whole batch says of each source.
+    pub(crate) fn of_sums(sums: &BatchSums<u32>, method: &dyn Method) -> Vec<Self> {
+        let step = |(&source, sum): (&u32, &SourceSum)| Self {
+            source,
+            loss: sum.mean(),
+            standing: method.standing(source),
+        };
+        sums.iter().map(step).collect()
     }
 }
 

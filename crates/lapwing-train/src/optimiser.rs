@@ -131,6 +131,11 @@ impl Optimiser {
         })
     }
 
+    /// Numbers of each parameter.
+    pub(crate) fn sizes(&self) -> &[usize] {
+        &self.sizes
+    }
+
     /// Steps and moments.
     pub(crate) fn save(&self) -> Saved {
         let mut arrays = Vec::new();

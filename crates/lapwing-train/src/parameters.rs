@@ -7,6 +7,7 @@ use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Gradients, Tensor, TensorData};
 use thiserror::Error;
 
+use crate::moments::Moments;
 use crate::network::{MOMENTUM, Network, Touched};
 
 /// A named array of numbers.
@@ -276,7 +277,7 @@ pub(crate) fn update(
 }
 
 /// Takes what a batch adds into the parameters that are averages over batches, wherever in the network they are.
-pub(crate) fn absorb(network: Network, statistics: Vec<(ParamId, Tensor<1>)>) -> Network {
+pub(crate) fn absorb(network: Network, moments: Vec<Moments>) -> Network {
     struct Absorb(HashMap<ParamId, Tensor<1>>);
     impl ModuleMapper for Absorb {
         fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
@@ -287,10 +288,10 @@ pub(crate) fn absorb(network: Network, statistics: Vec<(ParamId, Tensor<1>)>) ->
             Param::initialized(param.id, Tensor::from_inner(mixed))
         }
     }
-    if statistics.is_empty() {
+    if moments.is_empty() {
         return network;
     }
-    let mut mapper = Absorb(statistics.into_iter().collect());
+    let mut mapper = Absorb(moments.into_iter().flat_map(Moments::statistics).collect());
     let network = network.map(&mut mapper);
     assert!(mapper.0.is_empty(), "statistics are of parameters of the network they were found in");
     network

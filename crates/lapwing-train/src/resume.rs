@@ -27,13 +27,15 @@ pub enum Resumed {
 }
 
 impl Trainer<'_> {
-    /// Goes on from the last checkpoint in `directory`, if there is one and it is of the same data and configuration.
+    /// Goes on from the last checkpoint in `directory`, if there is one and it is of the same data and configuration. Of
+    /// several workers the first reads it and tells the others.
     pub fn resume(
         &mut self,
         directory: &CheckpointDir,
         observer: &mut dyn Observer,
     ) -> Result<Resumed, TrainError> {
-        let Some(found) = directory.load()? else {
+        self.check_that_workers_agree()?;
+        let Some(found) = directory.load_among(self.learner.workers.peers)? else {
             return Ok(Resumed::Fresh);
         };
         let Checkpoint { fingerprint, progress, parts, observer: gathered } = found.checkpoint;
@@ -82,13 +84,16 @@ impl Trainer<'_> {
         Ok(())
     }
 
-    /// Saves the run as it is between two steps, the last one included.
+    /// Saves the run as it is between two steps, the last one included. Of several workers the first does.
     pub fn save(
         &self,
         directory: &CheckpointDir,
         observer: &dyn Observer,
     ) -> Result<(), TrainError> {
-        Ok(directory.save(&self.checkpoint(observer)?)?)
+        match self.learner.workers.peers.rank() {
+            0 => Ok(directory.save(&self.checkpoint(observer)?)?),
+            _ => Ok(()),
+        }
     }
 
     /// The run as it is between two steps.

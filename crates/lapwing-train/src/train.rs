@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use burn::module::Module;
-use lapwing_core::Alone;
-use lapwing_sample::{Data, DataError, Draws, SourceLosses};
+use lapwing_core::Peers;
+use lapwing_sample::{Data, DataError, Draws, InputSpec, SourceLosses};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::After;
@@ -23,6 +23,7 @@ use crate::observer::{Epoch, Observer, SourceStep, Step};
 use crate::optimiser::Pace;
 use crate::parameters::{Parameter, read, write};
 use crate::random::Purpose;
+use crate::shards::Workers;
 
 /// How far a run has come; the part of its state that is neither parameters nor method.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -74,8 +75,19 @@ pub struct Trainer<'a> {
 }
 
 impl<'a> Trainer<'a> {
-    /// Checks everything and draws the first parameters.
+    /// A run of one process. Checks everything and draws the first parameters.
     pub fn new(
+        config: TrainConfig,
+        method: &MethodConfig,
+        data: Data<'a>,
+        device: DeviceName,
+    ) -> Result<Self, TrainError> {
+        Self::among(Workers::alone(), config, method, data, device)
+    }
+
+    /// A run of several workers, each of which has all of the data. Nobody waits for anybody here.
+    pub fn among(
+        workers: Workers<'a>,
         config: TrainConfig,
         method: &MethodConfig,
         data: Data<'a>,
@@ -83,14 +95,24 @@ impl<'a> Trainer<'a> {
     ) -> Result<Self, TrainError> {
         data.check()?;
         config.check(&data)?;
-        let settings = serde_json::to_vec(&(&config, method)).map_err(TrainError::Settings)?;
+        let mut settings = serde_json::to_vec(&(&config, method)).map_err(TrainError::Settings)?;
+        let (shards, count) = (workers.shards, workers.peers.count());
+        if shards < count {
+            return Err(TrainError::Shards { shards, workers: count });
+        }
+        if shards > 1 {
+            if matches!(data.samples.spec(), InputSpec::Text { .. }) {
+                return Err(TrainError::TextInShards);
+            }
+            settings.extend(format!("{shards} shards").into_bytes());
+        }
         let trained_on = |row: &u32| method.trains_on(data.sources[*row as usize]);
         let train: Vec<u32> = data.train.iter().copied().filter(trained_on).collect();
         if !train.iter().any(|&row| method.guards().admits(data.sources[row as usize])) {
             return Err(DataError::NoRows.into());
         }
         let device = device.open()?.autodiff();
-        let learner = Learner::new(&config, data, train.into(), &device, &Alone)?;
+        let learner = Learner::new(&config, data, train.into(), &device, workers)?;
         let (kind, guards) = (method.kind(), method.guards().clone());
         let method = method.start(&config, &learner)?;
         let batches = method.batches(&learner.train, config.batch_size, data.sources).len();
@@ -115,6 +137,7 @@ impl<'a> Trainer<'a> {
         observer: &mut dyn Observer,
         checkpoints: Option<(&CheckpointDir, Duration)>,
     ) -> Result<Finish, TrainError> {
+        self.check_that_workers_agree()?;
         let mut saved = Instant::now();
         while !self.finished() {
             let (batches, numbers) = self.remaining_batches();
@@ -125,12 +148,11 @@ impl<'a> Trainer<'a> {
                 }
                 let due = checkpoints.is_some_and(|(_, interval)| saved.elapsed() >= interval);
                 let wish = After { stop: flow.is_break(), save: due };
-                let After { stop, save } =
-                    wish.among(self.learner.peers).map_err(MethodError::from)?;
+                let After { stop, save } = wish.among(self.peers()).map_err(MethodError::from)?;
                 if let Some((directory, _)) = checkpoints
                     && (stop || save)
                 {
-                    directory.save(&self.checkpoint(observer)?)?;
+                    self.save(directory, observer)?;
                     saved = Instant::now();
                 }
                 Ok::<_, TrainError>(match stop {
@@ -159,13 +181,13 @@ impl<'a> Trainer<'a> {
 
     /// How the batches of this epoch are gathered, by their place among those still to come.
     fn gather(&self) -> impl Fn(usize, Vec<u32>) -> Result<Batch, TrainError> + Send + use<'a> {
-        let Learner { data, target, ref device, .. } = self.learner;
+        let Learner { data, target, ref device, workers, .. } = self.learner;
         let (schedule, steps, device) = (self.config.schedule, self.steps(), device.clone());
         let Progress { step: first, epoch, .. } = self.progress;
         move |place, rows| {
             let step = first + place as u64;
             let pace = Pace::new(schedule.rate(step, steps));
-            Batch::gather(&data, &target, rows, (step, epoch, pace), &device)
+            Batch::gather(&data, &target, rows, (step, epoch, pace), workers, &device)
         }
     }
 
@@ -176,14 +198,26 @@ impl<'a> Trainer<'a> {
         observer: &mut dyn Observer,
     ) -> Result<ControlFlow<()>, TrainError> {
         let Seen { losses, weights } = self.method.step(&mut self.learner, batch)?;
-        let finite = losses.iter().filter(|loss| loss.is_finite());
         let (sum, rows, nonfinite) = &mut self.progress.tally;
-        let before = *rows;
-        for &loss in finite {
-            *sum += f64::from(loss);
-            *rows += 1;
-        }
-        *nonfinite += losses.len() as u64 - (*rows - before);
+        let sources = match self.learner.sums.as_deref() {
+            None => {
+                for &loss in &losses {
+                    match loss.is_finite() {
+                        true => (*sum, *rows) = (*sum + f64::from(loss), *rows + 1),
+                        false => *nonfinite += 1,
+                    }
+                }
+                SourceStep::of_batch(&losses, &batch.sources, &*self.method)
+            }
+            Some(sums) => {
+                for (_, source) in sums.iter() {
+                    *sum += source.total();
+                    *rows += source.finite();
+                    *nonfinite += source.nonfinite();
+                }
+                SourceStep::of_sums(sums, &*self.method)
+            }
+        };
         self.progress.step += 1;
         self.progress.batch += 1;
         Ok(observer.on_step(&Step {
@@ -194,7 +228,7 @@ impl<'a> Trainer<'a> {
             rows: &batch.rows,
             losses: &losses,
             weights: &weights,
-            sources: &SourceStep::of_batch(&losses, &batch.sources, &*self.method),
+            sources: &sources,
         }))
     }
 
@@ -273,6 +307,24 @@ impl<'a> Trainer<'a> {
         let run = blake3::hash(&run).to_hex().to_string();
         let features = digest::of_samples(data)?.to_hex().to_string();
         Ok(self.fingerprint.get_or_init(|| Fingerprint { run, features }))
+    }
+
+    fn peers(&self) -> &'a dyn Peers {
+        self.learner.workers.peers
+    }
+
+    /// That every worker has the data and the settings of the first.
+    pub(crate) fn check_that_workers_agree(&self) -> Result<(), TrainError> {
+        if self.peers().count() == 1 {
+            return Ok(());
+        }
+        let Fingerprint { run, features } = self.fingerprint()?;
+        let own = [run.as_bytes(), features.as_bytes()].concat();
+        let all = self.peers().gather(&own).map_err(MethodError::from)?;
+        match all.iter().position(|other| *other != all[0]) {
+            None => Ok(()),
+            Some(rank) => Err(TrainError::OtherWorker { rank }),
+        }
     }
 
     /// Whether there is nothing left to do.

@@ -162,6 +162,11 @@ struct TrainingFlags {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
+    /// Shards of each batch, whose gradients are added in a fixed tree: with the same shards the same bytes on any number
+    /// of processes [default: 1, or with MPI the processes rounded up to a power of two]
+    #[arg(long, value_name = "N")]
+    shards: Option<usize>,
+
     /// Where to compute: cpu, wgpu, cuda or cuda:N [default: cpu]
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
@@ -333,6 +338,7 @@ impl Arguments {
             trust: rule.trust.clone(),
             block: rule.block.clone(),
             folds: if rule.no_folds { Some(0) } else { rule.folds },
+            shards: training.shards,
             seed: training.seed,
             device: training.device.clone(),
         }

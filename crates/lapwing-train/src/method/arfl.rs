@@ -207,7 +207,7 @@ impl Method for Arfl {
         let pass = learner.forward(batch)?;
         let weights = vec![1.0; batch.len()];
         let (seen, loss) = (pass.seen.clone(), pass.mean(&weights));
-        learner.descend(pass, loss, batch.pace);
+        learner.descend(pass, loss, batch.pace)?;
         let weight = client.map_or(1.0, |client| self.standing(client).weight);
         Ok(Seen { losses: seen, weights: vec![weight; batch.len()] })
     }

@@ -41,6 +41,10 @@ impl MethodKind for Kind {
         &[NOISE_RATE]
     }
 
+    fn runs_in_shards(&self) -> bool {
+        true
+    }
+
     fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
         Ok(Box::new(Cdr { kept: 1.0 - start.method.number(&NOISE_RATE) }))
     }
@@ -56,7 +60,7 @@ impl Method for Cdr {
     fn step(&mut self, learner: &mut Learner<'_>, batch: &Batch) -> Result<Seen, TrainError> {
         let pass = learner.forward(batch)?;
         let (seen, weights) = (pass.seen.clone(), vec![1.0; batch.len()]);
-        let mut gradients = learner.gradients(&pass, pass.mean(&weights));
+        let mut gradients = learner.gradients(&pass, pass.mean(&weights))?;
         // With nothing to leave out it is standard training, to the last bit.
         if self.kept < 1.0 {
             let device = learner.device.clone().inner();
@@ -76,7 +80,7 @@ impl Method for Cdr {
                 gradients[at] = Gradient::Whole(Tensor::from_data(data, &device));
             }
         }
-        learner.update(pass, gradients, batch.pace);
+        learner.update(pass, gradients, batch.pace)?;
         Ok(Seen { losses: seen, weights })
     }
 }

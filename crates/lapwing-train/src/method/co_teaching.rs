@@ -143,10 +143,10 @@ impl Method for CoTeaching<'_> {
         let (by_one, by_two) = (lowest(&one.seen, kept, trusted), lowest(&two.seen, kept, trusted));
         let divisor = if self.divide_twice { kept * kept } else { kept };
         let seen = one.seen.clone();
-        let loss = one.sum(one.losses.clone(), &by_two, divisor);
-        learner.descend(one, loss, pace);
-        let loss = two.sum(two.losses.clone(), &by_one, divisor);
-        self.second.descend(two, loss, pace);
+        let loss = one.sum(|shard| shard.losses.clone(), &by_two, divisor);
+        learner.descend(one, loss, pace)?;
+        let loss = two.sum(|shard| shard.losses.clone(), &by_one, divisor);
+        self.second.descend(two, loss, pace)?;
         Ok(Seen { losses: seen, weights: by_two })
     }
 

@@ -136,10 +136,13 @@ impl MethodConfig {
         if kind.views() != 1 {
             return Err(MethodError::Views(kind.name()).into());
         }
+        if !learner.workers.is_one() && !kind.runs_in_shards() {
+            return Err(MethodError::Shards(kind.name()).into());
+        }
         self.guards.check(kind)?;
         let method = kind.start(Start { method: self, config, learner })?;
         Ok(match self.rule {
-            Some(rule) if !kind.runs_rule() => Box::new(Judged::new(method, rule, learner.peers)?),
+            Some(rule) if !kind.runs_rule() => Box::new(Judged::new(method, rule)?),
             _ => method,
         })
     }

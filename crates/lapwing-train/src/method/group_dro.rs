@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use lapwing_core::{BatchSums, LARGEST_LOSS, Peers};
+use lapwing_core::{BatchSums, LARGEST_LOSS};
 
 use super::{
     Audience, Guards, Method, MethodConfig, MethodError, MethodKind, Observed, Parameter, Range,
@@ -53,33 +53,31 @@ impl MethodKind for Kind {
         Weighs::Sources
     }
 
+    fn runs_in_shards(&self) -> bool {
+        true
+    }
+
     fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
         let (learner, guards) = (start.learner, start.method.guards().clone());
         let sources = learner.train().iter().map(|&row| learner.sources()[row as usize]);
         let step_size = start.method.number(&STEP_SIZE);
-        Ok(Box::new(GroupDro::new(step_size, sources, guards, learner.peers())))
+        Ok(Box::new(GroupDro::new(step_size, sources, guards)))
     }
 }
 
 #[derive(Debug)]
-struct GroupDro<'a> {
+struct GroupDro {
     step_size: f64,
     /// The logarithm of q beside the highest, which is 0: exp(η · loss) would overflow, and only ratios matter.
     logarithms: BTreeMap<u32, f64>,
     guards: Guards,
-    peers: &'a dyn Peers,
     sums: BatchSums<u32>,
 }
 
-impl<'a> GroupDro<'a> {
-    fn new(
-        step_size: f64,
-        sources: impl Iterator<Item = u32>,
-        guards: Guards,
-        peers: &'a dyn Peers,
-    ) -> Self {
+impl GroupDro {
+    fn new(step_size: f64, sources: impl Iterator<Item = u32>, guards: Guards) -> Self {
         let logarithms = sources.map(|source| (source, 0.0)).collect();
-        Self { step_size, logarithms, guards, peers, sums: BatchSums::new() }
+        Self { step_size, logarithms, guards, sums: BatchSums::new() }
     }
 
     /// q beside the highest, within the guards: what a source weighs.
@@ -109,13 +107,11 @@ impl<'a> GroupDro<'a> {
     }
 }
 
-impl Method for GroupDro<'_> {
+impl Method for GroupDro {
     fn weigh(&mut self, observed: &Observed<'_>) -> Result<Vec<f64>, MethodError> {
-        let Observed { losses, sources, step, .. } = *observed;
-        let mut own = std::mem::take(&mut self.sums);
-        own.clear();
-        losses.iter().zip(sources).for_each(|(&loss, source)| own.add(source, f64::from(loss)));
-        let batch = own.among(step, self.peers)?;
+        let Observed { losses, sources, .. } = *observed;
+        let mut batch = std::mem::take(&mut self.sums);
+        observed.sum_up(&mut batch, |_| true);
         self.ascend(&batch);
         let shares = self.shares();
         let finite: BTreeMap<u32, u64> =
@@ -129,7 +125,7 @@ impl Method for GroupDro<'_> {
             if loss.is_finite() { share * rows as f64 / (present * own) } else { 0.0 }
         };
         let weights = losses.iter().zip(sources).map(weigh).collect();
-        self.sums = own;
+        self.sums = batch;
         Ok(weights)
     }
 
@@ -160,11 +156,10 @@ impl Method for GroupDro<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapwing_core::Alone;
     use proptest::prelude::*;
 
-    fn group_dro(step_size: f64, sources: u32, guards: Guards) -> GroupDro<'static> {
-        GroupDro::new(step_size, 0..sources, guards, &Alone)
+    fn group_dro(step_size: f64, sources: u32, guards: Guards) -> GroupDro {
+        GroupDro::new(step_size, 0..sources, guards)
     }
 
     /// The formula of the paper as it stands, with numbers small enough for it: q after these batches, and the weight
@@ -193,7 +188,7 @@ mod tests {
         (q, weights)
     }
 
-    fn weigh(method: &mut GroupDro<'_>, batch: &[(u32, f32)]) -> Vec<f64> {
+    fn weigh(method: &mut GroupDro, batch: &[(u32, f32)]) -> Vec<f64> {
         let (sources, losses): (Vec<u32>, Vec<f32>) = batch.iter().copied().unzip();
         method.weigh(&Observed::new(&losses, &sources)).unwrap()
     }

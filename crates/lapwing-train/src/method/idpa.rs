@@ -15,7 +15,7 @@ use super::{
 };
 use crate::batch::Batch;
 use crate::error::TrainError;
-use crate::learner::Learner;
+use crate::learner::{Learner, ShardPass};
 use crate::parameters::{self, find, to_vec};
 use crate::saved::Saved;
 
@@ -132,26 +132,28 @@ impl Method for Idpa {
         let (seen, weights) = (pass.seen.clone(), vec![1.0; batch.len()]);
         if batch.epoch < self.epochs {
             let loss = pass.mean(&weights);
-            learner.descend(pass, loss, batch.pace);
+            learner.descend(pass, loss, batch.pace)?;
             return Ok(Seen { losses: seen, weights });
         }
-        let q = log_softmax(pass.outputs.clone(), 1);
-        let [rows, classes] = q.dims();
-        let said = to_vec(q.clone().inner());
-        let mut learnt = Vec::with_capacity(rows * classes);
-        for (place, said) in said.chunks_exact(classes).enumerate() {
-            let (row, label) = (batch.rows[place] as usize, batch.labels[place] as usize);
-            let mixed = self.mixed(row, label, said);
-            let doubted = !self.guards.trusts(batch.sources[place]);
-            if batch.epoch > self.epochs && seen[place].is_finite() && doubted {
-                self.doubt(row, label, &mixed);
+        let doubtful = |shard: &ShardPass| {
+            let q = log_softmax(shard.outputs.clone(), 1);
+            let [rows, classes] = q.dims();
+            let said = to_vec(q.clone().inner());
+            let mut learnt = Vec::with_capacity(rows * classes);
+            for (place, said) in shard.rows.clone().zip(said.chunks_exact(classes)) {
+                let (row, label) = (batch.rows[place] as usize, batch.labels[place] as usize);
+                let mixed = self.mixed(row, label, said);
+                let doubted = !self.guards.trusts(batch.sources[place]);
+                if batch.epoch > self.epochs && seen[place].is_finite() && doubted {
+                    self.doubt(row, label, &mixed);
+                }
+                learnt.extend(mixed.into_iter().map(|p| p as f32));
             }
-            learnt.extend(mixed.into_iter().map(|p| p as f32));
-        }
-        let learnt = Tensor::from_data(TensorData::new(learnt, [rows, classes]), &q.device());
-        let losses = (learnt * q).sum_dim(1).reshape([-1]).neg();
-        let loss = pass.sum(losses, &weights, pass.rows);
-        learner.descend(pass, loss, batch.pace);
+            let learnt = Tensor::from_data(TensorData::new(learnt, [rows, classes]), &q.device());
+            (learnt * q).sum_dim(1).reshape([-1]).neg()
+        };
+        let loss = pass.sum(doubtful, &weights, pass.rows);
+        learner.descend(pass, loss, batch.pace)?;
         Ok(Seen { losses: seen, weights })
     }
 

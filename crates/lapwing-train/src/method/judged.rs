@@ -1,6 +1,6 @@
 //! Any method, while the rule of LAP looks on: verdicts on sources without a say in their weights.
 
-use lapwing_core::{Lap, LapConfig, Peers};
+use lapwing_core::{Lap, LapConfig};
 
 use super::lap::GuardedLap;
 use super::{Guards, Method, MethodError, Observed, Seen, Standing};
@@ -11,26 +11,23 @@ use crate::saved::Saved;
 
 pub(crate) struct Judged<'a> {
     method: Box<dyn Method + 'a>,
-    judge: GuardedLap<'a>,
+    judge: GuardedLap,
 }
 
 impl<'a> Judged<'a> {
-    pub(crate) fn new(
-        method: Box<dyn Method + 'a>,
-        rule: LapConfig,
-        peers: &'a dyn Peers,
-    ) -> Result<Self, MethodError> {
+    pub(crate) fn new(method: Box<dyn Method + 'a>, rule: LapConfig) -> Result<Self, MethodError> {
         // At strength 0 every weight is 1: references are plain means over the other sources, as there is nobody whose
         // word counts less.
         let rule = LapConfig { depression_strength: 0.0, ..rule };
-        Ok(Self { method, judge: GuardedLap::new(rule, Guards::default(), peers)? })
+        Ok(Self { method, judge: GuardedLap::new(rule, Guards::default())? })
     }
 }
 
 impl Method for Judged<'_> {
     fn step(&mut self, learner: &mut Learner<'_>, batch: &Batch) -> Result<Seen, TrainError> {
         let seen = self.method.step(learner, batch)?;
-        self.judge.weigh(&Observed::new(&seen.losses, &batch.sources))?;
+        let sums = learner.sums.as_deref();
+        self.judge.weigh(&Observed { sums, ..Observed::new(&seen.losses, &batch.sources) })?;
         Ok(seen)
     }
 

@@ -53,6 +53,12 @@ pub trait MethodKind: Debug + Sync {
         1
     }
 
+    /// Whether it can learn from a batch in shards, of which each worker sees some: what it sums up per source goes
+    /// through [`Observed::sum_up`](super::Observed::sum_up), and it needs nothing else of rows that it does not see.
+    fn runs_in_shards(&self) -> bool {
+        false
+    }
+
     /// How many networks it trains: a measure of the work of a step.
     fn networks(&self) -> usize {
         1

@@ -5,7 +5,7 @@ use burn::tensor::activation::log_softmax;
 use super::{Audience, Method, MethodConfig, MethodKind, Parameter, Range, Seen, Start};
 use crate::batch::Batch;
 use crate::error::TrainError;
-use crate::learner::Learner;
+use crate::learner::{Learner, ShardPass};
 
 const SMOOTHING: Parameter = Parameter {
     name: "smoothing",
@@ -41,6 +41,10 @@ impl MethodKind for Kind {
         true
     }
 
+    fn runs_in_shards(&self) -> bool {
+        true
+    }
+
     fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
         Ok(Box::new(LabelSmoothing { rate: start.method.number(&SMOOTHING) }))
     }
@@ -56,11 +60,14 @@ impl Method for LabelSmoothing {
     fn step(&mut self, learner: &mut Learner<'_>, batch: &Batch) -> Result<Seen, TrainError> {
         let pass = learner.forward(batch)?;
         let (seen, weights) = (pass.seen.clone(), vec![1.0; batch.len()]);
-        let over_classes = log_softmax(pass.outputs.clone(), 1).mean_dim(1).reshape([-1]).neg();
-        let losses =
-            pass.losses.clone().mul_scalar(1.0 - self.rate) + over_classes.mul_scalar(self.rate);
-        let loss = pass.sum(losses, &weights, pass.rows);
-        learner.descend(pass, loss, batch.pace);
+        let smoothed = |shard: &ShardPass| {
+            let over_classes =
+                log_softmax(shard.outputs.clone(), 1).mean_dim(1).reshape([-1]).neg();
+            let given = shard.losses.clone().mul_scalar(1.0 - self.rate);
+            given + over_classes.mul_scalar(self.rate)
+        };
+        let loss = pass.sum(smoothed, &weights, pass.rows);
+        learner.descend(pass, loss, batch.pace)?;
         Ok(Seen { losses: seen, weights })
     }
 }

@@ -1,6 +1,6 @@
 //! Loss Adapted Plasticity within the user's guards.
 
-use lapwing_core::{BatchSums, Lap, LapConfig, LapError, Peers};
+use lapwing_core::{BatchSums, Lap, LapConfig, LapError};
 
 use super::{
     Guards, Method, MethodConfig, MethodError, MethodKind, Observed, Standing, Start, Weighs,
@@ -40,6 +40,10 @@ impl MethodKind for Kind {
         true
     }
 
+    fn runs_in_shards(&self) -> bool {
+        true
+    }
+
     /// So that batches, and what is learnt from the others, stay as they are when somebody is blocked.
     fn keeps_blocked_rows(&self) -> bool {
         true
@@ -47,42 +51,32 @@ impl MethodKind for Kind {
 
     fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
         let (rule, guards) = (start.method.rule(), start.method.guards().clone());
-        Ok(Box::new(GuardedLap::new(rule, guards, start.learner.peers)?))
+        Ok(Box::new(GuardedLap::new(rule, guards)?))
     }
 }
 
 /// Loss Adapted Plasticity within the user's guards.
 #[derive(Debug)]
-pub(super) struct GuardedLap<'a> {
+pub(super) struct GuardedLap {
     lap: Lap<u32>,
     guards: Guards,
-    peers: &'a dyn Peers,
     sums: BatchSums<u32>,
 }
 
-impl<'a> GuardedLap<'a> {
-    pub(super) fn new(
-        rule: LapConfig,
-        guards: Guards,
-        peers: &'a dyn Peers,
-    ) -> Result<Self, MethodError> {
-        Ok(Self { lap: Lap::new(rule)?, guards, peers, sums: BatchSums::new() })
+impl GuardedLap {
+    pub(super) fn new(rule: LapConfig, guards: Guards) -> Result<Self, MethodError> {
+        Ok(Self { lap: Lap::new(rule)?, guards, sums: BatchSums::new() })
     }
 }
 
-impl Method for GuardedLap<'_> {
+impl Method for GuardedLap {
     fn weigh(&mut self, observed: &Observed<'_>) -> Result<Vec<f64>, MethodError> {
         let Observed { losses, sources, .. } = *observed;
         if losses.len() != sources.len() {
             return Err(LapError::Unpaired { losses: losses.len(), sources: sources.len() }.into());
         }
-        self.sums.clear();
-        for (&loss, source) in losses.iter().zip(sources) {
-            if self.guards.admits(*source) {
-                self.sums.add(source, f64::from(loss));
-            }
-        }
-        self.lap.update_among(&self.sums, self.peers)?;
+        observed.sum_up(&mut self.sums, |source| self.guards.admits(source));
+        self.lap.update(&self.sums)?;
         let weigh = |(loss, source): (&f32, &u32)| {
             let weight = self.guards.weight(*source, self.lap.weight(source));
             if loss.is_finite() { weight } else { 0.0 }
@@ -113,12 +107,11 @@ impl Method for GuardedLap<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lapwing_core::Alone;
 
-    fn lap(guards: Guards) -> GuardedLap<'static> {
+    fn lap(guards: Guards) -> GuardedLap {
         let rule =
             LapConfig { history_length: 3, depression_strength: 5.0, ..LapConfig::default() };
-        GuardedLap::new(rule, guards, &Alone).unwrap()
+        GuardedLap::new(rule, guards).unwrap()
     }
 
     /// Sources 0 and 1 good, 2 and 3 bad, for `steps` steps.

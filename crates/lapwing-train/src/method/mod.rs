@@ -70,7 +70,7 @@ pub trait Method {
         let pass = learner.forward(batch)?;
         let weights = self.weigh(&pass.observed(batch, &|| pass.outputs_on_host()))?;
         let (seen, loss) = (pass.seen.clone(), pass.mean(&weights));
-        learner.descend(pass, loss, batch.pace);
+        learner.descend(pass, loss, batch.pace)?;
         Ok(Seen { losses: seen, weights })
     }
 
@@ -166,6 +166,11 @@ pub enum MethodError {
     /// A method that wants several views of a row, of which there is one.
     #[error("{0} wants several views of each row, and rows of this kind have one")]
     Views(&'static str),
+    /// A method that must see whole batches.
+    #[error(
+        "{0} must see whole batches, and cannot be trained in shards or by several workers yet"
+    )]
+    Shards(&'static str),
     /// A floor outside [0, 1].
     #[error("the floor is {0}, but must be a weight from 0 to 1")]
     Floor(f64),

@@ -4,7 +4,7 @@
 //! that belongs to its source. A source whose rows are difficult keeps its weight, where a rule on losses takes it away.
 
 use lapwing_core::{
-    Answer, Labels, NoiseRate, NoiseRateConfig, NoiseSourceState, NoiseState, Peers,
+    Answer, Labels, NoiseRate, NoiseRateConfig, NoiseSourceState, NoiseState, NoiseSums, Peers,
 };
 use lapwing_sample::Targets;
 use serde::Deserialize;
@@ -85,6 +85,10 @@ impl MethodKind for Kind {
         Weighs::Sources
     }
 
+    fn runs_in_shards(&self) -> bool {
+        true
+    }
+
     fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
         let Targets::Classes { classes, .. } = start.learner.data.targets else {
             return Err(MethodError::NeedsClasses(self.name()).into());
@@ -132,12 +136,18 @@ impl Method for GuardedNoise<'_> {
         let answer = |(probability, &label)| Answer { probability, label };
         let rows: Vec<Answer> =
             probabilities.into_iter().zip(observed.labels).map(answer).collect();
-        let sums = self.noise.sums(&rows, observed.sources, &mut self.weights)?;
-        self.noise.update_among(&sums, self.peers)?;
+        let (mut weights, mut own) = (Vec::with_capacity(rows.len()), Vec::new());
+        for shard in observed.shards() {
+            let (rows, sources) = (&rows[shard.clone()], &observed.sources[shard]);
+            own.push(self.noise.sums(rows, sources, &mut self.weights)?);
+            weights.extend_from_slice(&self.weights);
+        }
+        let whole = NoiseSums::of_parts(own, self.noise.step(), self.peers)?;
+        self.noise.update(&whole)?;
         let weigh = |((row, source), &weight): ((&Answer, &u32), &f64)| {
             if row.probability.is_nan() { 0.0 } else { self.guards.weight(*source, weight) }
         };
-        Ok(rows.iter().zip(observed.sources).zip(&self.weights).map(weigh).collect())
+        Ok(rows.iter().zip(observed.sources).zip(&weights).map(weigh).collect())
     }
 
     /// A source weighs what its rows count for on average, 1 − e.

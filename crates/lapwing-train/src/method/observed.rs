@@ -1,7 +1,9 @@
 //! What a method sees of a batch before it says what each row counts for.
 
 use std::fmt;
+use std::ops::Range;
 
+use lapwing_core::BatchSums;
 use lapwing_sample::probability;
 
 /// A batch as the network sees it, as plain numbers: nothing here knows of tensors.
@@ -20,6 +22,10 @@ pub struct Observed<'a> {
     /// The loss of each row; may be NaN or infinite.
     pub losses: &'a [f32],
     pub(crate) outputs: &'a dyn Fn() -> Vec<f32>,
+    /// What the whole batch says of each source, where other workers have parts of it.
+    pub(crate) sums: Option<&'a BatchSums<u32>>,
+    /// Where the rows of each shard are; none where they are one.
+    pub(crate) shards: &'a [Range<usize>],
 }
 
 impl fmt::Debug for Observed<'_> {
@@ -31,13 +37,40 @@ impl fmt::Debug for Observed<'_> {
 impl<'a> Observed<'a> {
     /// Losses and sources, and nothing else that is known.
     pub fn new(losses: &'a [f32], sources: &'a [u32]) -> Self {
-        Self { step: 0, epoch: 0, rows: &[], sources, labels: &[], losses, outputs: &Vec::new }
+        let (rows, labels, outputs) = (&[][..], &[][..], &Vec::new);
+        let (sums, shards) = (None, &[][..]);
+        Self { step: 0, epoch: 0, rows, sources, labels, losses, outputs, sums, shards }
     }
 
     /// The same with the outputs of the network, which are fetched when somebody asks for them.
     #[must_use]
     pub fn with_outputs(self, outputs: &'a dyn Fn() -> Vec<f32>) -> Self {
         Self { outputs, ..self }
+    }
+
+    /// What the losses of the whole batch, of which other workers may have parts, say of each source that `counts`.
+    pub fn sum_up(&self, sums: &mut BatchSums<u32>, counts: impl Fn(u32) -> bool) {
+        sums.clear();
+        match self.sums {
+            Some(whole) => {
+                let counted = whole.iter().filter(|(source, _)| counts(**source));
+                counted.for_each(|(source, sum)| sums.add_sum(source, sum));
+            }
+            None => {
+                let rows = self.losses.iter().zip(self.sources);
+                let counted = rows.filter(|(_, source)| counts(**source));
+                counted.for_each(|(&loss, source)| sums.add(source, f64::from(loss)));
+            }
+        }
+    }
+
+    /// Where the rows of each shard of the batch are among these. What is summed up shard by shard and merged in this
+    /// order does not depend on the number of workers.
+    pub fn shards(&self) -> Vec<Range<usize>> {
+        match self.shards {
+            [] => vec![Range { start: 0, end: self.len() }],
+            shards => shards.to_vec(),
+        }
     }
 
     /// Number of rows.

@@ -19,6 +19,10 @@ impl MethodKind for Kind {
         "all sources count the same".to_owned()
     }
 
+    fn runs_in_shards(&self) -> bool {
+        true
+    }
+
     fn start<'a>(&self, _: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
         Ok(Box::new(Standard))
     }

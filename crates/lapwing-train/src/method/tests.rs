@@ -1,7 +1,6 @@
 //! One or two steps of every method beside the same steps in PyTorch (double precision).
 
 use burn::tensor::Device;
-use lapwing_core::Alone;
 use lapwing_sample::{Data, Loss, Matrix, Targets};
 
 use super::cdr::Cdr;
@@ -14,6 +13,7 @@ use crate::network::{Architecture, MlpConfig};
 use crate::optimiser::{OptimiserConfig, Pace};
 use crate::parameters::{read, write};
 use crate::schedule::Schedule;
+use crate::shards::Workers;
 
 // The numbers below were printed by:
 //
@@ -109,7 +109,8 @@ impl Six {
     /// A network with the script's parameters.
     fn learner(&self, number: u64, shift: f64) -> Learner<'_> {
         let device = Device::flex().autodiff();
-        let first = Learner::new(&config(), self.data(), ALL.into(), &device, &Alone).unwrap();
+        let first =
+            Learner::new(&config(), self.data(), ALL.into(), &device, Workers::alone()).unwrap();
         let mut learner = first.another(&config(), number).unwrap();
         let mut parameters = read(&learner.network);
         for (place, array) in parameters.iter_mut().enumerate() {
@@ -144,7 +145,15 @@ fn config() -> TrainConfig {
 
 fn batch(learner: &Learner<'_>, rows: &[u32], epoch: usize) -> Batch {
     let when = (epoch as u64, epoch, Pace::new(0.3));
-    Batch::gather(&learner.data, &learner.target, rows.to_vec(), when, &learner.device).unwrap()
+    Batch::gather(
+        &learner.data,
+        &learner.target,
+        rows.to_vec(),
+        when,
+        Workers::alone(),
+        &learner.device,
+    )
+    .unwrap()
 }
 
 fn steps(method: &mut dyn Method, learner: &mut Learner<'_>, epochs: usize) -> Vec<Seen> {
@@ -348,7 +357,7 @@ fn methods_for_classes_refuse_values_and_the_others_start() {
     mlp.outputs = 1;
     settings.loss = Loss::SquaredError;
     let data = Data { targets: &values, ..six.data() };
-    let learner = Learner::new(&settings, data, ALL.into(), &device, &Alone).unwrap();
+    let learner = Learner::new(&settings, data, ALL.into(), &device, Workers::alone()).unwrap();
     for kind in METHODS {
         let started = MethodConfig::new(*kind).start(&settings, &learner);
         let said = started.err().map(|error| error.to_string()).unwrap_or_default();

@@ -7,6 +7,7 @@ use lapwing_ops::Window2d;
 use lapwing_sample::Draws;
 
 use super::Training;
+use crate::moments::Moments;
 use crate::parameters::ArraySpec;
 
 /// How first weights are drawn.
@@ -206,8 +207,8 @@ impl BatchNorm {
         let [n, height, width, _] = x.dims();
         let pixels = (n * height * width) as f64;
         let (y, mean, variance) = ops::batch_norm(x, gamma, beta, EPSILON, residual, true);
-        let unbiased = variance.mul_scalar(pixels / (pixels - 1.0).max(1.0));
-        training.statistics.extend([(self.mean.id, mean), (self.variance.id, unbiased)]);
+        let (mean, variance) = ((self.mean.id, mean), (self.variance.id, variance));
+        training.moments.push(Moments { mean, variance, pixels });
         y
     }
 }

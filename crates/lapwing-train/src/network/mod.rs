@@ -21,6 +21,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
+use crate::moments::Moments;
 use crate::parameters::ArraySpec;
 use crate::plan::{DataShape, Wishes};
 use crate::random::Purpose;
@@ -99,7 +100,7 @@ pub(crate) struct Training {
     /// Feeds dropout.
     pub(crate) masks: Draws,
     /// What the batch adds to parameters that are averages over batches.
-    pub(crate) statistics: Vec<(ParamId, Tensor<1>)>,
+    pub(crate) moments: Vec<Moments>,
     /// Tables of which the batch has touched a few rows: no other has a gradient.
     pub(crate) touched: Vec<Touched>,
 }
@@ -117,7 +118,7 @@ pub(crate) struct Touched {
 
 impl Training {
     pub(crate) fn new(masks: Draws) -> Self {
-        Self { masks, statistics: Vec::new(), touched: Vec::new() }
+        Self { masks, moments: Vec::new(), touched: Vec::new() }
     }
 }
 

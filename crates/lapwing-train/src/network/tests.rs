@@ -183,7 +183,7 @@ fn resnet20_is_pytorchs_in_training_and_in_evaluation() {
             .map(|name| norm(&found[place(name)]));
     close("gradients", &norms, &[337.5939300, 368.6838100, 0.3119492, 7.8564444], 2e-3);
 
-    let network = absorb(network, training.statistics);
+    let network = absorb(network, training.moments);
     let kept = |name: &str| {
         let parameters = read(&network);
         parameters.iter().find(|p| p.name == name).unwrap().values[..4].to_vec()
