@@ -74,7 +74,7 @@ def tables(folder, digits, bad, spoil, rows, seed):
 
 
 def trained(train, test, method, seed, out):
-    command = [LAPWING, "train", train, "--test", test, "--target", "digit", "--source", "source"]
+    command = [LAPWING, "train", train, "--test", test, "--target", "digit", "--source", "source", "--model", "mlp"]
     # Networks that judge labels cost three trainings more, and change no model.
     command += ["--no-folds", "--method", method, "--seed", str(seed), "--out", out, "--force", "--json", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True)

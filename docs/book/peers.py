@@ -71,7 +71,7 @@ def lapwing(method):
     def score(directory, seed):
         paths = [os.path.join(directory, name) for name in ("music_genre_mturk.csv.gz", "music_genre_test.csv")]
         with tempfile.TemporaryDirectory() as folder:
-            command = [LAPWING, "train", paths[0], "--test", paths[1], "--target", "class", "--source", "annotator"]
+            command = [LAPWING, "train", paths[0], "--test", paths[1], "--target", "class", "--source", "annotator", "--model", "mlp"]
             command += ["--no-folds", "--method", method, "--seed", str(seed), "--out", os.path.join(folder, "run"), "--json", "-q"]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
         return json.loads(done.stdout)["test"]["accuracy"]

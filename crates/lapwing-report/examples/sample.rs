@@ -324,6 +324,8 @@ pub(crate) fn report() -> Report {
             source_column: "station".into(),
             task: Task::Classification,
             method: "lap".into(),
+            model: "mlp".into(),
+            model_reason: String::new(),
             rows: ROWS * SOURCES.len() as u64,
             steps: STEPS,
             epochs: EPOCHS,
@@ -360,6 +362,7 @@ pub(crate) fn report() -> Report {
         evidence,
         sources,
         epochs: epochs(&mut random),
+        importance: Vec::new(),
         configuration: vec![
             setting("method", "lap", false),
             setting("model", "mlp", false),

@@ -40,8 +40,8 @@ pub use name::{passage, reveal};
 pub use phrase::phrase;
 pub use reason::reason;
 pub use report::{
-    Column, DoubtfulRow, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task,
-    Trajectory,
+    Column, DoubtfulRow, Dropped, EpochMetric, Importance, Outcome, Point, Report, Setting,
+    Summary, Task, Trajectory,
 };
 pub use warning::{Names, Warning};
 

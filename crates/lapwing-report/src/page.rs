@@ -11,7 +11,7 @@ use crate::distribution::{self, Panel};
 use crate::exhibit::{EvidenceView, shown_evidence};
 use crate::line::{self, Line, Picture, Range, Thin};
 use crate::table::{RowView, SourceView};
-use crate::{EpochMetric, Report, ReportError, name, number, sentences};
+use crate::{EpochMetric, Importance, Report, ReportError, name, number, scale, sentences};
 
 const TEMPLATES: [(&str, &str); 4] = [
     ("report.html", include_str!("page/report.html")),
@@ -20,7 +20,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("script.js", include_str!("page/script.js")),
 ];
 /// SHA-256 of the style sheet and the script, by which the page's policy allows them. A test says what they should be.
-const STYLE_HASH: &str = "WzSKT5/55q+IAxrwEx+zhKTaezJVyrsUn3m2TK84lWM=";
+const STYLE_HASH: &str = "7RlXmKevg9ulwez8MUxOnRqGEo9EnC7ll4vEXTLqw5A=";
 const SCRIPT_HASH: &str = "X3AFAPfK4X8SBfO3RK6HRVKizANNRr1AqB8Z9A+bySw=";
 
 /// Sources with a colour of their own; there are as many colours that everybody can tell apart.
@@ -32,6 +32,8 @@ const TABLE: usize = 50;
 /// Rows of the table of sources in all, and how many of these are the worst: a browser must be able to open the page.
 const MOST_ROWS: usize = 2000;
 const WORST_ROWS: usize = 1500;
+/// Columns that trees split by.
+const COLUMNS: usize = 25;
 /// Rows whose labels may be wrong.
 const DOUBTFUL: usize = 25;
 
@@ -68,6 +70,10 @@ struct Page<'a> {
     evidence_left_out: Option<String>,
     /// Whether the policy has to allow pictures; they stand in the page itself.
     pictures: bool,
+    /// Why the model is this one.
+    model: Option<[String; 2]>,
+    /// Name, share and length of the bar of columns that trees split by.
+    importance: Vec<[String; 3]>,
     curves: Vec<Picture>,
     scores: Vec<[String; 3]>,
     settings: Vec<SettingView>,
@@ -203,6 +209,10 @@ impl Page<'_> {
             pictures: evidence.iter().any(EvidenceView::has_pictures),
             evidence,
             evidence_left_out: (left_out > 0).then(|| number::count(left_out as u64)),
+            model: Some([&report.summary.model, &report.summary.model_reason])
+                .filter(|[_, reason]| !reason.is_empty())
+                .map(|words| words.map(|word| name::reveal(word))),
+            importance: report.importance.iter().take(COLUMNS).map(importance).collect(),
             curves: curves(&report.epochs, report.summary.best_epoch),
             scores: scores(&report.epochs),
             settings: report
@@ -297,6 +307,9 @@ fn facts(report: &Report) -> Vec<String> {
     if !s.method.is_empty() {
         facts.push(format!("method {}", name::short(&s.method)));
     }
+    if !s.model.is_empty() {
+        facts.push(format!("model {}", name::short(&s.model)));
+    }
     if s.steps > 0 {
         let plural = |n: u64, word: &str| {
             let ending = if n == 1 { "" } else { "s" };
@@ -325,6 +338,11 @@ fn verdicts(report: &Report) -> Vec<VerdictCount> {
         .filter(|(_, n)| *n > 0)
         .map(|(verdict, n)| VerdictCount { word: verdict.word(), count: number::count(n as u64) })
         .collect()
+}
+
+fn importance(column: &Importance) -> [String; 3] {
+    let share = if column.share.is_finite() { column.share.clamp(0.0, 1.0) } else { 0.0 };
+    [name::short(&column.name), number::percent(column.share), scale::at(share)]
 }
 
 /// One picture per metric, one line per split, both in order of appearance; losses first.

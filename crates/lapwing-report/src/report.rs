@@ -29,6 +29,9 @@ pub struct Report {
     pub rows: Vec<DoubtfulRow>,
     /// Metrics per epoch and split.
     pub epochs: Vec<EpochMetric>,
+    /// What trees gained by splitting by each column, most first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub importance: Vec<Importance>,
     /// The configuration, defaults included, in the order in which it is to be read.
     pub configuration: Vec<Setting>,
     /// Rows that were read and not used.
@@ -51,6 +54,12 @@ pub struct Summary {
     pub task: Task,
     /// The method, such as `lap` or `standard`.
     pub method: String,
+    /// The model, such as `mlp` or `trees`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// Why it is this one, where nobody asked for it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub model_reason: String,
     /// Rows used for training.
     pub rows: u64,
     /// Steps (batches) trained.
@@ -173,6 +182,16 @@ pub struct EpochMetric {
     pub metric: String,
     /// The value; `None` where it could not be had.
     pub value: Option<f64>,
+}
+
+/// What trees gained by a column.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Importance {
+    /// The column.
+    pub name: String,
+    /// Its share of what all splits gained.
+    pub share: f64,
 }
 
 /// One setting of the run.

@@ -1,16 +1,20 @@
-//! Methods side by side: the same splits and the same first parameters for all of them, repeat by repeat.
+//! Methods and models side by side: the same splits and the same first parameters for all of them, repeat by repeat.
 
 use lapwing_data::Split;
 use lapwing_train::MethodKind;
 
 use crate::paired::Difference;
-use crate::{Job, Metrics, Prepared, RunError, Settings, Watch};
+use crate::{Job, Metrics, ModelKind, Prepared, RunError, Settings, Watch};
+
+const LAP: &str = "lap";
 
 /// All results of a method, by repeat.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The method.
     pub method: &'static dyn MethodKind,
+    /// The model, where models were named.
+    pub model: Option<ModelKind>,
     /// On the test rows of each repeat.
     pub metrics: Vec<Metrics>,
 }
@@ -25,7 +29,7 @@ impl Outcome {
 /// Several methods on the same data.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The methods in the order asked for, at least one.
+    /// The methods in the order asked for, at least one; all of them for each model.
     pub outcomes: Vec<Outcome>,
     /// The metric that decides.
     pub metric: &'static str,
@@ -34,28 +38,42 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Trains and tests every method so many times. Each repeat splits the table anew, with a seed that counts on from
-    /// that of the settings; `watch` is told before each training.
+    /// Trains and tests every method so many times, with each of the models, or where there are none with that of the
+    /// settings. Each repeat splits the table anew, with a seed that counts on from that of the settings; `watch` is told
+    /// before each training.
     ///
     /// # Errors
-    /// Where there is no method, no repeat or no row to test on, training fails, or is interrupted.
+    /// Where there is no method, no repeat or no row to test on, a model cannot be trained with a method, training fails,
+    /// or is interrupted.
     pub fn run(
         prepared: &mut Prepared,
         settings: &Settings,
+        models: &[ModelKind],
         methods: &[&'static dyn MethodKind],
         repeats: u32,
         watch: &mut dyn Watch,
     ) -> Result<Self, RunError> {
-        let mut outcomes: Vec<Outcome> =
-            methods.iter().map(|&method| Outcome { method, metrics: Vec::new() }).collect();
+        let models: Vec<Option<ModelKind>> = match models {
+            [] => vec![None],
+            models => models.iter().copied().map(Some).collect(),
+        };
+        let of_model = |&model: &Option<ModelKind>| {
+            methods.iter().map(move |&method| Outcome { method, model, metrics: Vec::new() })
+        };
+        let mut outcomes: Vec<Outcome> = models.iter().flat_map(of_model).collect();
+        for outcome in &outcomes {
+            // Before hours are spent on the others.
+            outcome.job(prepared, settings)?;
+        }
         for repeat in 0..u64::from(repeats) {
             let seed = settings.seed().wrapping_add(repeat);
             let settings = Settings { seed: Some(seed), ..settings.clone() };
             prepared.split = Split::new(&prepared.dataset.target, &settings.split()?)?;
             for outcome in &mut outcomes {
-                watch.training(outcome.method);
-                let settings = settings.for_method(outcome.method);
-                outcome.metrics.push(tested(prepared, &settings, watch)?);
+                let job = outcome.job(prepared, &settings)?;
+                watch.training(&job);
+                let metrics = tested(&job, prepared, watch)?;
+                outcome.metrics.push(metrics);
             }
         }
         let first = outcomes.first().and_then(|outcome| outcome.metrics.first());
@@ -70,27 +88,44 @@ impl Comparison {
         others.map(|other| Difference::of(other, &results[0])).collect()
     }
 
-    /// The pair that answers the question: LAP against standard training, in whatever order they were named, or else
-    /// the last method against the first. `None` where there is one method only.
-    pub fn pair(&self) -> Option<(&Outcome, &Outcome)> {
-        let find = |name| self.outcomes.iter().find(|outcome| outcome.method.name() == name);
-        match (find("lap"), find("standard")) {
-            (Some(lap), Some(standard)) => Some((lap, standard)),
-            _ => match self.outcomes.as_slice() {
-                [first, .., last] => Some((last, first)),
-                _ => None,
-            },
-        }
+    /// The pairs that answer the question, the one that is asked about first. With each model LAP against standard
+    /// training, in whatever order they were named, or else the last method against the first; and with LAP, or else the
+    /// last method, each other model against the first.
+    pub fn pairs(&self) -> Vec<(&Outcome, &Outcome)> {
+        let Some(methods) = self.outcomes.iter().position(|o| o.model != self.outcomes[0].model)
+        else {
+            return pair(&self.outcomes).into_iter().collect();
+        };
+        let models: Vec<&[Outcome]> = self.outcomes.chunks(methods).collect();
+        let of_methods = models.iter().filter_map(|model| pair(model));
+        let lap = models[0].iter().position(|outcome| outcome.method.name() == LAP);
+        let method = lap.unwrap_or(methods - 1);
+        let of_models = models.iter().skip(1).map(|model| (&model[method], &models[0][method]));
+        of_methods.chain(of_models).collect()
+    }
+}
+
+impl Outcome {
+    fn job<'a>(&self, prepared: &'a Prepared, settings: &Settings) -> Result<Job<'a>, RunError> {
+        let settings = settings.for_method(self.method);
+        let settings = self.model.map_or_else(|| settings.clone(), |kind| settings.for_model(kind));
+        Job::new(&prepared.dataset, &prepared.split, &settings)
+    }
+}
+
+fn pair(outcomes: &[Outcome]) -> Option<(&Outcome, &Outcome)> {
+    let find = |name| outcomes.iter().find(|outcome| outcome.method.name() == name);
+    match (find(LAP), find("standard")) {
+        (Some(lap), Some(standard)) => Some((lap, standard)),
+        _ => match outcomes {
+            [first, .., last] => Some((last, first)),
+            _ => None,
+        },
     }
 }
 
 /// Trains once and tests: nothing is written, and nobody is judged.
-fn tested(
-    prepared: &Prepared,
-    settings: &Settings,
-    watch: &mut dyn Watch,
-) -> Result<Metrics, RunError> {
-    let job = Job::new(&prepared.dataset, &prepared.split, settings)?;
+fn tested(job: &Job<'_>, prepared: &Prepared, watch: &mut dyn Watch) -> Result<Metrics, RunError> {
     let fit = job.run(None, watch)?.ok_or(RunError::Interrupted)?;
     job.test(&fit.model, prepared)?.ok_or(RunError::NothingToTest)
 }

@@ -163,6 +163,17 @@ impl RunDirectory {
     /// Writes down what the run is started on. From here on it can be resumed.
     pub fn start(&mut self, settings: &Settings) -> Result<(), RunError> {
         let manifest = Manifest::new(settings)?.encode()?;
+        self.settle_on(settings)?;
+        replace(&self.work.join(RUN), &[&manifest])?;
+        if !self.replaces {
+            Successor::of(&self.path).complete(&[CONFIG, RUN])?;
+            self.work.clone_from(&self.path);
+        }
+        Ok(())
+    }
+
+    /// Writes down with what the run goes on: at its start, and when its model has been chosen.
+    pub fn settle_on(&self, settings: &Settings) -> Result<(), RunError> {
         let settled = |path: &PathBuf| match path.strip_prefix(&self.work) {
             Ok(name) => self.path.join(name),
             Err(_) => path.clone(),
@@ -170,13 +181,7 @@ impl RunDirectory {
         let (data, test) =
             (settings.data.as_ref().map(settled), settings.test.as_ref().map(settled));
         let config = absolute(&Settings { data, test, ..settings.clone() })?.to_toml()?;
-        replace(&self.work.join(CONFIG), &[config.as_bytes()])?;
-        replace(&self.work.join(RUN), &[&manifest])?;
-        if !self.replaces {
-            Successor::of(&self.path).complete(&[CONFIG, RUN])?;
-            self.work.clone_from(&self.path);
-        }
-        Ok(())
+        Ok(replace(&self.work.join(CONFIG), &[config.as_bytes()])?)
     }
 
     /// A run to be read.
@@ -280,7 +285,7 @@ impl RunDirectory {
 
     /// Where checkpoints go.
     pub fn checkpoints(&self, interval: Duration, resume: bool) -> Checkpoints {
-        Checkpoints { directory: checkpoints(&self.work), interval, resume }
+        Checkpoints { directory: checkpoints(&self.work), interval, resume, last: false }
     }
 
     /// Writes everything a finished run leaves.

@@ -9,9 +9,8 @@ use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
 use lapwing_sample::{Data, Samples};
 use lapwing_train::{
-    CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, MethodKind, Model,
-    Observer, OptimiserConfig, Plan, PlanError, Resumed, Step, TrainConfig, Trainer, Wishes,
-    Workers, plan,
+    CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer,
+    OptimiserConfig, Plan, PlanError, Resumed, Step, TrainConfig, Trainer, Wishes, Workers, plan,
 };
 use lapwing_trees::TreesConfig;
 
@@ -78,9 +77,9 @@ pub trait Watch {
         ControlFlow::Continue(())
     }
 
-    /// Before each training of a comparison.
-    fn training(&mut self, method: &'static dyn MethodKind) {
-        let _ = method;
+    /// Before each training, where there are several.
+    fn training(&mut self, job: &Job<'_>) {
+        let _ = job;
     }
 
     /// Once, before the first step of a run that goes on from a checkpoint.
@@ -100,6 +99,8 @@ pub struct Checkpoints {
     pub interval: Duration,
     /// Whether to go on from the last one.
     pub resume: bool,
+    /// Whether more follows when training is over, so that its end is saved, too.
+    pub last: bool,
 }
 
 /// A trained model and what was seen on the way.
@@ -120,7 +121,8 @@ pub struct Fit {
 }
 
 impl<'a> Job<'a> {
-    /// Plans a run of one process; nothing is written and nothing is trained.
+    /// Plans a run of one process; nothing is written and nothing is trained. Where no model is asked for it is the
+    /// network that suits the data: [`Candidates`](crate::Candidates) compare it with trees.
     pub fn new(
         dataset: &'a Dataset,
         split: &'a Split,
@@ -246,7 +248,7 @@ impl<'a> Job<'a> {
             return Ok(None);
         }
         if let Some(saved) = checkpoints
-            && self.folds().is_ok()
+            && (saved.last || self.folds().is_ok())
         {
             // Whoever stops while labels are judged shall find the network as it is.
             trainer.save(&saved.directory, &witness)?;
@@ -360,6 +362,14 @@ impl<'a> Job<'a> {
     /// The trees that are grown, where no network is trained.
     pub fn trees(&self) -> Option<&TreesConfig> {
         self.trees.as_ref().map(|(trees, _)| trees)
+    }
+
+    /// What is trained.
+    pub fn model(&self) -> ModelKind {
+        match &self.trees {
+            Some(_) => ModelKind::Trees,
+            None => ModelKind::Network(self.plan.architecture.kind()),
+        }
     }
 
     /// Steps planned: batches, or rounds.

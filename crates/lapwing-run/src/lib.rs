@@ -36,8 +36,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Comparison`] trains several methods side by side, [`Replay`] runs the rule over a log of losses without training.
+//! [`Candidates`] choose between trees and a network where nobody asks for a model, [`Comparison`] trains several methods
+//! and models side by side, [`Replay`] runs the rule over a log of losses without training.
 
+mod auto;
 mod choice;
 mod compare;
 mod demo;
@@ -64,6 +66,7 @@ mod sources_file;
 mod trajectory_file;
 mod trees;
 
+pub use auto::{Both, Candidates, Compared, Size, Trial};
 pub use choice::Choice;
 pub use compare::{Comparison, Outcome};
 pub use demo::{DEMO_LEVELS, Demonstration, Moon, two_moons};
@@ -83,3 +86,4 @@ pub use recorder::{MOST_POINTS, Recorder};
 pub use replay::{Replay, ReplayError};
 pub use results::{MetricLine, Results};
 pub use settings::{LossName, OptimiserName, Parameters, Settings, method_parameters};
+pub use trees::{round_as_epoch, show_round};

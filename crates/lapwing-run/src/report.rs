@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use lapwing_data::Warning as DataWarning;
 use lapwing_judge::{Phase, Ruling, TrajectoryPoint, mean_loss, phases};
 use lapwing_report::{
-    Column, DoubtfulRow, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task,
-    Trajectory, Warning,
+    Column, DoubtfulRow, Dropped, EpochMetric, Importance, Outcome, Point, Report, Setting,
+    Summary, Task, Trajectory, Warning,
 };
 
 use lapwing_sample::Targets;
 
 use crate::judgement::Judgement;
 use crate::results::{MetricLine, best_epoch};
-use crate::{Fit, Job, Unjudged, rows_file};
+use crate::{Fit, Job, Learnt, Unjudged, rows_file};
 
 /// Points of a line in a picture: more than there are pixels for is waste.
 const MOST_POINTS: usize = 240;
@@ -21,6 +21,8 @@ const MOST_POINTS: usize = 240;
 const MOST_LINES: usize = 200;
 /// Rows whose labels may be wrong.
 const MOST_ROWS: usize = 100;
+/// Columns that trees split by.
+const MOST_COLUMNS: usize = 100;
 
 /// What is known when a run is over.
 pub(crate) struct Run<'a> {
@@ -50,6 +52,7 @@ pub(crate) fn report(run: Run<'_>) -> Report {
         phases: Phase::count(&phases),
         rows: run.doubtful_rows(),
         epochs: run.metrics.iter().map(epoch_metric).collect(),
+        importance: run.importance(),
         configuration: run.configuration(),
         dropped: run.dropped(),
         schema: run.schema(),
@@ -85,6 +88,8 @@ impl Run<'_> {
                 lapwing_data::Task::Regression => Task::Regression,
             },
             method: settings.method().name().to_owned(),
+            model: job.model().name().to_owned(),
+            model_reason: settings.model_reason.clone().unwrap_or_default(),
             rows: job.split().train.len() as u64,
             steps: self.fit.steps,
             epochs: self.fit.history.len() as u64,
@@ -230,8 +235,29 @@ impl Run<'_> {
         courses
     }
 
+    /// What the trees gained by each column, most first; nothing of networks.
+    fn importance(&self) -> Vec<Importance> {
+        let Learnt::Trees(forest) = &self.fit.model else { return Vec::new() };
+        let input = &self.job.input;
+        let mut gains = forest.importance().into_iter();
+        let names = input.schema().features().map(|column| column.name.clone());
+        let columns = names
+            .zip(input.numbers())
+            .map(|(name, numbers)| Importance { name, share: gains.by_ref().take(numbers).sum() });
+        let mut columns: Vec<Importance> = columns.collect();
+        columns.sort_by(|a, b| b.share.total_cmp(&a.share));
+        columns.truncate(MOST_COLUMNS);
+        columns
+    }
+
     fn configuration(&self) -> Vec<Setting> {
-        let usual: BTreeMap<String, String> = self.job.usual.entries().into_iter().collect();
+        let mut usual = self.job.usual.clone();
+        if self.job.settings.model_reason.is_some() {
+            // Nobody asked for it.
+            usual.model = self.job.settings.model;
+            usual.model_reason.clone_from(&self.job.settings.model_reason);
+        }
+        let usual: BTreeMap<String, String> = usual.entries().into_iter().collect();
         let setting = |(key, value): (String, String)| Setting {
             chosen: usual.get(&key) != Some(&value),
             key,

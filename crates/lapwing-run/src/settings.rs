@@ -57,9 +57,13 @@ macro_rules! settings {
         impl Settings {
             /// These settings, and those of `lower` where these say nothing. Parameters of a method go with it, and so
             /// does the momentum with its optimiser: they are not taken from below where another one was chosen. Nor is
-            /// the leniency, where a rate of false alarms was, or the other way round.
+            /// what was chosen for another model, or the leniency, where a rate of false alarms was, or the other way
+            /// round.
             #[must_use]
             pub fn over(self, mut lower: Settings) -> Settings {
+                if let Some(model) = self.model.and_then(Choice::chosen) {
+                    lower.leave_for(model);
+                }
                 if self.method.is_some_and(|method| method != lower.method()) {
                     lower.parameters.clear();
                 }
@@ -171,6 +175,8 @@ settings! {
     method: &'static dyn MethodKind,
     /// What is trained.
     model: Choice<ModelKind>,
+    /// Why, where nobody asked for it.
+    model_reason: String,
     /// Which loss.
     loss: Choice<LossName>,
     /// Where the linear part of Huber's loss begins, in standard deviations of the target.
@@ -419,6 +425,28 @@ impl Settings {
         settings
     }
 
+    /// These settings for another model, without what was chosen for the one before.
+    #[must_use]
+    pub fn for_model(&self, kind: ModelKind) -> Self {
+        Self { model: Some(Choice::Is(kind)), ..Self::default() }.over(self.clone())
+    }
+
+    /// Forgets what was chosen for the model, where it is to be another: trees and networks have nothing in common but
+    /// table and sources, networks the way in which they are trained.
+    fn leave_for(&mut self, kind: ModelKind) {
+        let Some(before) = self.model.and_then(Choice::chosen).filter(|&before| before != kind)
+        else {
+            return;
+        };
+        (self.model_reason, self.hidden, self.dropout) = (None, None, None);
+        if before.network().is_some() != kind.network().is_some() {
+            (self.optimiser, self.momentum, self.weight_decay) = (None, None, None);
+            (self.epochs, self.patience, self.batch_size) = (None, None, None);
+            (self.learning_rate, self.history, self.leniency) = (None, None, None);
+            (self.strength, self.shards) = (None, None);
+        }
+    }
+
     /// The parameters of the method, those that were not asked for included.
     pub(crate) fn all_parameters(&self) -> Parameters {
         let own = self.method().parameters().iter();
@@ -588,6 +616,28 @@ mod tests {
         let standard = lower.for_method(lapwing_train::method_named("standard").unwrap());
         assert_eq!((standard.parameters.len(), standard.floor), (0, None));
         assert_eq!(lower.for_method(METHODS[0]).floor, Some(0.2));
+    }
+
+    #[test]
+    fn what_was_chosen_for_a_model_goes_with_it() {
+        let of = |text: &str| toml::from_str::<Settings>(text).unwrap();
+        let network = of(
+            "model = \"mlp\"\nmodel-reason = \"few rows\"\nhidden = [8]\nepochs = 20\nstrength = 0.1\nseed = 3",
+        );
+        let asked = |text: &str| of(text).over(network.clone());
+        assert_eq!(asked("model = \"mlp\""), network);
+        assert_eq!(asked("model = \"trees\""), of("model = \"trees\"\nseed = 3"));
+        let linear = of("model = \"linear\"\nepochs = 20\nstrength = 0.1\nseed = 3");
+        assert_eq!(asked("model = \"linear\""), linear);
+        let trees = of("model = \"trees\"\nstrength = 6\nepochs = 9");
+        assert_eq!(of("epochs = 5").over(trees.clone()).strength, Some(Choice::Is(6.0)));
+        let any = Settings { model: None, ..network.clone() };
+        assert_eq!(
+            of("model = \"trees\"").over(any).epochs,
+            Some(20),
+            "nobody chose it for a model"
+        );
+        assert_eq!(trees.for_model(ModelKind::Trees), trees);
     }
 
     #[test]

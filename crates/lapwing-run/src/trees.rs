@@ -14,17 +14,6 @@ use crate::{
     Checkpoints, Choice, Fit, Job, Learnt, ModelKind, RunError, Settings, Unjudged, Watch,
 };
 
-/// Most rounds, and rounds without a better one before training ends.
-const ROUNDS: (usize, usize) = (500, 50);
-/// Rounds in which it is found out whom to believe: histories are complete after a tenth of them, and half of the rest
-/// are enough for a source that is above the threshold to lose nearly all of its weight.
-const REHEARSAL: usize = 200;
-const LEARNING_RATE: f64 = 0.1;
-const LEAVES: usize = 31;
-/// The rule on rounds: with these, no clean source of California Housing fell below 0.9 (`scripts/trees`).
-const HISTORY: usize = 20;
-const LENIENCY: f64 = 1.0;
-const STRENGTH: f64 = 6.0;
 /// The methods that trees can be grown with.
 const LAP: &str = "lap";
 const STANDARD: &str = "standard";
@@ -59,14 +48,11 @@ impl Settings {
         if ![LAP, STANDARD].contains(&method.name()) {
             return Err(RunError::TreesMethod(method.name()));
         }
+        let rule = TreesConfig::rule();
         Ok(Self {
             method: Some(method),
-            history: self.history.or(Some(HISTORY)),
-            leniency: self.leniency.or(if self.false_alarm.is_some() {
-                None
-            } else {
-                Some(LENIENCY)
-            }),
+            history: self.history.or(Some(rule.history_length)),
+            leniency: self.leniency.or(Some(rule.leniency).filter(|_| self.false_alarm.is_none())),
             ..self.clone()
         })
     }
@@ -83,25 +69,26 @@ impl Settings {
             None if dataset.schema.task == Task::Classification => Loss::CrossEntropy,
             None => Loss::SquaredError,
         };
-        let depression_strength = self.strength.and_then(Choice::chosen).unwrap_or(STRENGTH);
         let weighs = self.method().name() == LAP;
         let say = |source| match (guards.admits(source), guards.trusts(source)) {
             (false, _) => Say::Blocked,
             (true, false) if weighs => Say::Rule { floor: guards.floor },
             _ => Say::Full,
         };
-        let rounds = self.epochs.unwrap_or(ROUNDS.0);
+        let say = (0..dataset.sources.names.len() as u32).map(say).collect();
+        let usual = TreesConfig::new(loss, input.categorical(), say);
+        let rounds = self.epochs.unwrap_or(usual.rounds);
+        let strength = self.strength.and_then(Choice::chosen);
         Ok(TreesConfig {
-            rehearsal: REHEARSAL,
             rounds,
-            patience: self.patience.unwrap_or(ROUNDS.1.min(rounds)),
-            learning_rate: self.learning_rate.unwrap_or(LEARNING_RATE),
-            leaves: LEAVES,
-            loss,
+            patience: self.patience.unwrap_or(usual.patience.min(rounds)),
+            learning_rate: self.learning_rate.unwrap_or(usual.learning_rate),
             seed: self.seed(),
-            categorical: input.categorical(),
-            rule: LapConfig { depression_strength, ..self.rule() },
-            say: (0..dataset.sources.names.len() as u32).map(say).collect(),
+            rule: LapConfig {
+                depression_strength: strength.unwrap_or(usual.rule.depression_strength),
+                ..self.rule()
+            },
+            ..usual
         })
     }
 
@@ -158,11 +145,11 @@ impl Job<'_> {
         let mut history: Vec<Epoch> = Vec::new();
         let grown = boost(trees, &data, &mut |round| {
             if !round.rehearsal {
-                let epoch = epoch(round, trees);
+                let epoch = round_as_epoch(round, trees);
                 witness.last_epoch = Some(epoch.clone());
                 history.push(epoch);
             }
-            step(round, trees, &mut witness)
+            show_round(round, trees, &mut witness)
         })?;
         let Some(grown) = grown else { return Ok(None) };
         Ok(Some(Fit {
@@ -177,7 +164,7 @@ impl Job<'_> {
 }
 
 /// A round after the rehearsal as an epoch, in which the rule makes no step.
-fn epoch(round: &Round, trees: &TreesConfig) -> Epoch {
+pub fn round_as_epoch(round: &Round, trees: &TreesConfig) -> Epoch {
     let of = |value: fn(&lapwing_trees::Valid) -> f64| {
         round.valid.as_ref().map(value).filter(|value| value.is_finite())
     };
@@ -195,7 +182,12 @@ fn epoch(round: &Round, trees: &TreesConfig) -> Epoch {
     }
 }
 
-fn step(round: &Round, trees: &TreesConfig, witness: &mut Witness<'_>) -> ControlFlow<()> {
+/// Shows a round as a step to somebody who looks on while networks are trained.
+pub fn show_round(
+    round: &Round,
+    trees: &TreesConfig,
+    observer: &mut dyn Observer,
+) -> ControlFlow<()> {
     let sources: Vec<SourceStep> = round
         .sources
         .iter()
@@ -208,7 +200,7 @@ fn step(round: &Round, trees: &TreesConfig, witness: &mut Witness<'_>) -> Contro
     let rehearsed = if round.rehearsal { 0 } else { trees.rehearsal };
     // Where nobody is judged, what is shown is the loss of all rows.
     let all = [round.train_loss as f32];
-    witness.on_step(&Step {
+    observer.on_step(&Step {
         step: (rehearsed + round.round) as u64,
         steps: (trees.rehearsal + trees.rounds) as u64,
         epoch: round.round,

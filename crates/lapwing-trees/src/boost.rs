@@ -11,7 +11,7 @@ use hessboost::model::BoostedModel;
 use hessboost::objective::{GradPair, Loss as LibraryLoss, Objective as LibraryObjective};
 use hessboost::training::Trainer;
 use lapwing_core::{Lap, LapError};
-use lapwing_sample::{Data, DataError, Loss, SourceLosses, TargetSpec, Targets};
+use lapwing_sample::{Data, DataError, Draws, Loss, SourceLosses, TargetSpec, Targets};
 use rayon::prelude::*;
 
 use crate::TreesError;
@@ -22,6 +22,12 @@ use crate::rounds::{Rounds, SourceRound};
 
 /// Rows whose losses or gradients are one task.
 const CHUNK: usize = 1 << 12;
+/// Rows that the rehearsal is held with, about: trees that only judge sources need no more.
+const MOST_REHEARSED: usize = 1 << 17;
+/// Rows of a source among them, where it has as many: half of them judge it.
+const LEAST_REHEARSED: usize = 128;
+/// What random numbers are drawn for.
+const PURPOSE: u64 = 25;
 /// Rows of a leaf, where there are plenty: as LightGBM has it.
 const LEAF_ROWS: f64 = 20.0;
 
@@ -88,8 +94,10 @@ pub fn boost(
     }
     let target = data.targets.spec(data.train);
     let objective = Objective::new(config.loss, &target);
-    let of_rows = |rows: &[u32]| rows.iter().map(|&row| data.sources[row as usize]).collect();
-    let sources: Vec<u32> = of_rows(&train);
+    let of_rows =
+        |rows: &[u32]| -> Vec<u32> { rows.iter().map(|&row| data.sources[row as usize]).collect() };
+    let rehearsed = rehearsed(&train, data.sources, config.say.len(), config.seed);
+    let sources = of_rows(&rehearsed);
     let state = State {
         rounds: Rounds::new(config.rule, &config.say, &sources, config.seed)?,
         objective,
@@ -106,26 +114,26 @@ pub fn boost(
     let validates = state.admitted.contains(&true);
     let state = Shared(Arc::new(Mutex::new(state)));
     let matrix = |rows: &[u32]| matrix(config, data, &target, rows);
-    let training = matrix(&train)?;
-    let validation = if validates { Some(matrix(data.valid)?) } else { None };
-    let params = params(config, objective, train.len(), &state)?;
-    let mut run = |rounds: usize, patience: usize| {
-        let mut trainer = Trainer::new(&params, &training, rounds);
-        if let Some(validation) = validation.as_ref().filter(|_| !state.lock().rehearses) {
-            trainer = trainer.eval(validation, "validation").custom_metric(Box::new(state.clone()));
+    if config.rehearsal > 0 {
+        let (training, params) =
+            (matrix(&rehearsed)?, params(config, objective, rehearsed.len(), &state)?);
+        let trainer = Trainer::new(&params, &training, config.rehearsal);
+        if run(trainer, &state, usize::MAX, watch)?.is_none() {
+            return Ok(None);
         }
-        let (model, interrupted) = run(trainer, &state, patience, watch)?;
-        match state.lock().failed.take() {
-            Some(error) => Err(error),
-            None => Ok((!interrupted).then_some(model)),
-        }
-    };
-    if config.rehearsal > 0 && run(config.rehearsal, usize::MAX)?.is_none() {
-        return Ok(None);
     }
-    state.lock().rehearses = false;
+    {
+        let mut state = state.lock();
+        (state.rehearses, state.sources) = (false, of_rows(&train));
+    }
+    let (training, params) = (matrix(&train)?, params(config, objective, train.len(), &state)?);
+    let validation = if validates { Some(matrix(data.valid)?) } else { None };
+    let mut trainer = Trainer::new(&params, &training, config.rounds);
+    if let Some(validation) = &validation {
+        trainer = trainer.eval(validation, "validation").custom_metric(Box::new(state.clone()));
+    }
     let patience = if validates { config.patience } else { usize::MAX };
-    let Some(model) = run(config.rounds, patience)? else { return Ok(None) };
+    let Some(model) = run(trainer, &state, patience, watch)? else { return Ok(None) };
     let state = state.lock();
     let rounds = match &state.best {
         Some(best) => best.round + 1,
@@ -136,13 +144,33 @@ pub fn boost(
     Ok(Some(Grown { forest, lap: state.rounds.lap().clone(), weights }))
 }
 
-/// Trains on a thread of its own: who looks on need not be able to leave this one.
+/// The rows that the rehearsal is held with: all, or of many a part, of every source its share and enough to judge it by.
+fn rehearsed(train: &[u32], sources: &[u32], count: usize, seed: u64) -> Vec<u32> {
+    if train.len() <= MOST_REHEARSED {
+        return train.to_vec();
+    }
+    let mut of_source: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for &row in train {
+        of_source[sources[row as usize] as usize].push(row);
+    }
+    let mut rows = Vec::new();
+    for (source, mut own) in (0..).zip(of_source) {
+        Draws::of(seed, PURPOSE, 0, source).shuffle_wide(&mut own);
+        let share = (own.len() * MOST_REHEARSED).div_ceil(train.len());
+        own.truncate(share.max(LEAST_REHEARSED));
+        rows.append(&mut own);
+    }
+    rows.sort_unstable();
+    rows
+}
+
+/// Trains on a thread of its own: who looks on need not be able to leave this one. `None` where that one broke off.
 fn run(
     trainer: Trainer<'_>,
     state: &Shared,
     patience: usize,
     watch: &mut dyn FnMut(&Round) -> ControlFlow<()>,
-) -> Result<(BoostedModel, bool), TreesError> {
+) -> Result<Option<BoostedModel>, TreesError> {
     let (tell, told) = sync_channel::<Round>(0);
     let (answer, answered) = sync_channel::<ControlFlow<()>>(0);
     let mut interrupted = false;
@@ -162,7 +190,11 @@ fn run(
     });
     let trained =
         trained.map_err(|_| TreesError::Library("the library of trees panicked".to_owned()))?;
-    Ok((trained?.model, interrupted))
+    let model = trained?.model;
+    match state.lock().failed.take() {
+        Some(error) => Err(error),
+        None => Ok((!interrupted).then_some(model)),
+    }
 }
 
 fn params(

@@ -2,14 +2,13 @@
 //!
 //! A round of boosting is a step of the rule: a few rows of each source are judged by trees that have not seen them, then
 //! gradient and curvature of a row count for what its source weighs. These trees have learnt from everybody, so they are
-//! thrown away once it is known whom to believe, and others are grown in their place. The trees are XGBoost's, grown by `hessboost`; nothing here knows
-//! of networks, tables or command lines.
+//! thrown away once it is known whom to believe, and others are grown in their place. The trees are XGBoost's, grown by
+//! `hessboost`; nothing here knows of networks, tables or command lines.
 //!
 //! Two sources know where the step is, the third says anything:
 //!
 //! ```
 //! use std::ops::ControlFlow;
-//! use lapwing_core::LapConfig;
 //! use lapwing_sample::{Data, Loss, Matrix, Predictions, Targets};
 //! use lapwing_trees::{Say, TreesConfig, boost};
 //!
@@ -25,14 +24,7 @@
 //! let config = TreesConfig {
 //!     rehearsal: 100,
 //!     rounds: 200,
-//!     patience: 200,
-//!     learning_rate: 0.1,
-//!     leaves: 31,
-//!     loss: Loss::SquaredError,
-//!     seed: 0,
-//!     categorical: vec![false],
-//!     rule: LapConfig { depression_strength: 6.0, leniency: 1.0, ..LapConfig::default() },
-//!     say: vec![Say::Rule { floor: 0.0 }; 3],
+//!     ..TreesConfig::new(Loss::SquaredError, vec![false], vec![Say::Rule { floor: 0.0 }; 3])
 //! };
 //! let grown = boost(&config, &data, &mut |_| ControlFlow::Continue(()))?;
 //! let Some(grown) = grown else { return Ok(()) }; // nobody interrupted it

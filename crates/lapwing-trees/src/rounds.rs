@@ -209,7 +209,7 @@ mod tests {
             Say::Rule { floor: 0.25 },
             Say::Full,
         ];
-        let mut rounds = Rounds::new(rule(), &say, &sources, 1).unwrap();
+        let mut rounds = Rounds::new(crate::TreesConfig::rule(), &say, &sources, 1).unwrap();
         (0..400).for_each(|round| drop(rounds.step(round, &losses).unwrap()));
         let weights = rounds.weights();
         assert!(weights[0] > 0.9 && weights[1] > 0.9 && weights[2] < 0.05, "{weights:?}");

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use clap::Args;
 use lapwing_data::Kind;
-use lapwing_run::{Choice, Comparison, Difference, Metrics, Prepared, Settings, Spread, Watch};
+use lapwing_run::{
+    Choice, Comparison, Difference, Job, Metrics, ModelKind, Outcome, Prepared, Settings, Spread,
+    Watch,
+};
 use lapwing_train::{MethodKind, Task};
 use serde_json::{Map, Value, json};
 
@@ -21,7 +24,7 @@ use crate::words;
 /// Parts into which the progress of one training is cut.
 const PARTS: u64 = 1000;
 
-/// Train with several methods on the same splits and say whether LAP is worth it
+/// Train with several methods or models on the same splits and say whether LAP is worth it
 ///
 /// Each repeat splits the table anew and trains every method on the same rows, from the same first
 /// parameters, in the same order. Shown are mean and sample standard deviation over the repeats, and
@@ -33,6 +36,7 @@ const PARTS: u64 = 1000;
 Examples:
   lapwing compare visits.csv --target outcome --source hospital
   lapwing compare visits.csv --target outcome --source hospital --test checked.csv --repeats 10
+  lapwing compare visits.csv --target outcome --source hospital --model trees,mlp
   lapwing compare visits.csv --target outcome --source hospital --methods standard,lap --json
 
 Wrong labels among the rows that are tested on count against every method; --test with a table of
@@ -52,6 +56,10 @@ pub(crate) struct Arguments {
     /// The methods, the one that others are compared with first
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "standard,lap", value_parser = method_parser())]
     methods: Vec<&'static dyn MethodKind>,
+
+    /// The models, each with all methods; trees have lap and standard [default: the network that suits the data]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = words::model_named())]
+    model: Vec<ModelKind>,
 
     /// How often each method is trained
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -125,6 +133,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             method.name()
         );
     }
+    for (at, model) in arguments.model.iter().enumerate() {
+        ensure!(!arguments.model[..at].contains(model), "--model names {model} twice");
+    }
     let settings = arguments.settings()?;
     let mut prepared = Prepared::read(&settings)?;
     ensure!(prepared.test_rows() > 0, "there is no row to test on; see --test-fraction and --test");
@@ -136,16 +147,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
 
     let last = settings.seed().checked_add(u64::from(arguments.repeats) - 1);
     last.context("--seed is too large")?;
-    let trainings = u64::from(arguments.repeats) * arguments.methods.len() as u64;
+    let models = &arguments.model;
+    let each = arguments.methods.len() * models.len().max(1);
+    let trainings = u64::from(arguments.repeats) * each as u64;
     let mut progress = TrainingsProgress {
         progress: Progress::new("compare", Some(trainings * PARTS), arguments.quiet),
         started: 0,
         trainings,
-        method: "",
+        name: String::new(),
     };
     let methods = &arguments.methods;
+    let repeats = arguments.repeats;
     let comparison =
-        Comparison::run(&mut prepared, &settings, methods, arguments.repeats, &mut progress)?;
+        Comparison::run(&mut prepared, &settings, models, methods, repeats, &mut progress)?;
     progress.progress.finish();
 
     let mut out = crate::output::stdout();
@@ -210,7 +224,7 @@ fn table(comparison: &Comparison) -> String {
         let Spread { mean, std } = Spread::of(&outcome.primary());
         let difference = at.checked_sub(1).map(|at| differences[at]);
         table.row([
-            outcome.method.name().to_owned(),
+            name(outcome),
             digits(mean),
             std.map(|std| format!("±{}", digits(std))).unwrap_or_default(),
             difference.map(|difference| signed(difference.mean)).unwrap_or_default(),
@@ -232,6 +246,7 @@ fn object(comparison: &Comparison, seed: u64) -> Value {
             let difference = at.checked_sub(1).map(|at| differences[at]);
             json!({
                 "method": outcome.method.name(),
+                "model": outcome.model,
                 "metrics": metrics_object(&outcome.metrics),
                 "difference": difference.map(|difference| json!({
                     "mean": difference.mean,
@@ -272,30 +287,55 @@ fn metrics_object(repeats: &[Metrics]) -> Value {
     Value::Object(object)
 }
 
-/// The answer in a sentence.
+/// A method, with its model where models were named.
+fn name(outcome: &Outcome) -> String {
+    match outcome.model {
+        Some(model) => format!("{model}, {}", outcome.method.name()),
+        None => outcome.method.name().to_owned(),
+    }
+}
+
+/// The answer in a sentence, or in one for each question.
 fn conclusion(comparison: &Comparison) -> String {
-    let Some((candidate, reference)) = comparison.pair() else {
-        let only = comparison.outcomes.first().map_or("none", |outcome| outcome.method.name());
-        return format!("There is one method only, {only}: nothing to compare.");
+    let (metric, lower_is_better) = (comparison.metric, comparison.lower_is_better);
+    let several = comparison.outcomes.iter().any(|o| o.model != comparison.outcomes[0].model);
+    let sentence = |(candidate, reference): (&Outcome, &Outcome)| {
+        let difference = Difference::of(&candidate.primary(), &reference.primary());
+        let worth = |name, beside| worth(name, beside, metric, lower_is_better, difference);
+        match (candidate.model, reference.model) {
+            (Some(model), Some(other)) if model != other => {
+                let with = candidate.method.name();
+                worth(&format!("With {with} the model {model}"), other.name())
+            }
+            (Some(model), _) if several => {
+                let method = told(candidate.method.name());
+                worth(&format!("With {model}, {method}"), reference.method.name())
+            }
+            _ => worth(told(candidate.method.name()), reference.method.name()),
+        }
     };
-    worth(
-        candidate.method.name(),
-        reference.method.name(),
-        comparison.metric,
-        comparison.lower_is_better,
-        Difference::of(&candidate.primary(), &reference.primary()),
-    )
+    match comparison.pairs() {
+        pairs if pairs.is_empty() => {
+            let only = comparison.outcomes.first().map_or_else(|| "none".to_owned(), name);
+            format!("There is one method only, {only}: nothing to compare.")
+        }
+        pairs => pairs.into_iter().map(sentence).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// A method in a sentence.
+fn told(method: &str) -> &str {
+    if method == "lap" { "LAP" } else { method }
 }
 
 /// Whether a method is worth it beside another.
 fn worth(
-    candidate: &str,
+    name: &str,
     reference: &str,
     metric: &str,
     lower_is_better: bool,
     difference: Difference,
 ) -> String {
-    let name = if candidate == "lap" { "LAP" } else { candidate };
     let change = format!(
         "its {metric} is {} {} than that of {reference}",
         digits(difference.mean.abs()),
@@ -346,21 +386,21 @@ struct TrainingsProgress {
     /// Trainings begun.
     started: u64,
     trainings: u64,
-    method: &'static str,
+    name: String,
 }
 
 impl Watch for TrainingsProgress {
-    fn training(&mut self, method: &'static dyn MethodKind) {
+    fn training(&mut self, job: &Job<'_>) {
         self.started += 1;
-        self.method = method.name();
+        self.name = format!("{}, {}", job.model(), job.method().kind().name());
     }
 
     fn step(&mut self, run: &lapwing_run::Progress<'_>) -> ControlFlow<()> {
         let part = run.step * PARTS / run.steps.max(1);
-        let (started, trainings, method) = (self.started, self.trainings, self.method);
+        let (started, trainings, name) = (self.started, self.trainings, &self.name);
         let before = started.saturating_sub(1) * PARTS;
         self.progress.set(before + part.min(PARTS), || {
-            format!("training {started} of {trainings}, {method}, epoch {}", run.epoch + 1)
+            format!("training {started} of {trainings}, {name}, epoch {}", run.epoch + 1)
         });
         ControlFlow::Continue(())
     }
@@ -372,7 +412,7 @@ mod tests {
 
     fn said(lower_is_better: bool, mean: f64, interval: Option<(f64, f64)>) -> String {
         let metric = if lower_is_better { "mse" } else { "accuracy" };
-        worth("lap", "standard", metric, lower_is_better, Difference { mean, interval })
+        worth(told("lap"), "standard", metric, lower_is_better, Difference { mean, interval })
     }
 
     #[test]

@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use lapwing_data::{ColumnSchema, Kind, Role, Schema, TableFile};
+use lapwing_data::{ColumnSchema, Kind, Role, TableFile};
 use lapwing_run::{
-    Choice, Fit, Job, Learnt, LossName, ModelKind, OptimiserName, Prepared, Results, RunDirectory,
+    Candidates, Choice, Job, LossName, ModelKind, OptimiserName, Prepared, Results, RunDirectory,
     RunError, Settings,
 };
 use lapwing_train::{MethodKind, Task, TrainError};
@@ -22,7 +22,9 @@ use crate::names;
 use crate::output::count;
 use crate::say::{counted, say, word};
 use crate::table::printable;
-use crate::training::{TrainingProgress, describe, describe_folds, warn, warn_of_unseen};
+use crate::training::{
+    TrainingProgress, describe, describe_choice, describe_folds, warn, warn_of_unseen,
+};
 use crate::{verdicts, words};
 
 /// Columns that are said to matter.
@@ -315,6 +317,7 @@ impl Arguments {
             method: training.method,
             parameters: rule.method.0.clone(),
             model: training.model,
+            model_reason: None,
             loss: training.loss,
             huber_delta: training.huber_delta,
             hidden: training.hidden.clone(),
@@ -379,6 +382,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         if before.is_finished()? {
             return finished(before, asked, settings);
         }
+        // What was chosen for the table is what was asked for.
+        asked.model = asked.model.filter(|model| model.chosen().is_some());
         asked = asked.over(settings);
     }
     let out = match (resumed, &arguments.output.out) {
@@ -397,29 +402,37 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     name_columns(&mut asked)?;
     let prepared = Prepared::read(&asked)?;
     name_sources(&mut asked, &prepared.dataset.sources.names);
-    let job = Job::new(&prepared.dataset, &prepared.split, &asked)?;
+    let candidates = Candidates::new(&prepared.dataset, &prepared.split, &asked)?;
     if let Some(before) = &before {
-        before.check_unchanged(&job.settings)?;
+        before.check_unchanged(candidates.settings())?;
     }
     if !quiet {
-        describe(&prepared, &job);
-        describe_folds(&job);
+        describe(&prepared, &candidates);
+        describe_folds(candidates.first());
     }
     warn(&prepared.dataset);
     if let Some(test) = &prepared.test {
-        warn_of_unseen(&job.input.unseen(&test.table));
+        warn_of_unseen(&candidates.first().input.unseen(&test.table));
     }
 
     let resuming = before.is_some();
     let directory = match before {
         Some(directory) => directory,
-        None => RunDirectory::create(&out, force, &job.settings)?,
+        None => RunDirectory::create(&out, force, candidates.settings())?,
     };
     let interrupt = Interrupt::watch().context("cannot watch for signals")?;
-    let mut progress = TrainingProgress::new("train", &job, quiet).until(&interrupt);
+    let mut progress = TrainingProgress::new("train", candidates.first(), quiet).until(&interrupt);
     let interval = Duration::from_secs(arguments.output.checkpoint_every);
     let checkpoints = directory.checkpoints(interval, resuming);
-    let fitted = job.run(Some(&checkpoints), &mut progress);
+    let trees = matches!(&candidates, Candidates::One(job) if job.trees().is_some());
+    let tried = matches!(&candidates, Candidates::Both(_));
+    let fitted = match candidates {
+        Candidates::One(job) => {
+            let fitted = job.run(Some(&checkpoints), &mut progress);
+            fitted.map(|fit| fit.map(|fit| (*job, fit)))
+        }
+        Candidates::Both(both) => both.run(Some(&checkpoints), &mut progress),
+    };
     progress.finish();
     if let Err(RunError::Train(TrainError::Diverged { .. }) | RunError::Trees(_)) = fitted
         && !resuming
@@ -430,21 +443,31 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         return Ok(());
     }
     let steps = counted(progress.step(), "step");
-    let stopped = |when: &str| stopped(&directory, when, &interrupt, job.trees().is_some());
-    let Some(fit) = fitted? else { return Err(stopped(&format!("after {steps}")).into()) };
+    let stopped = |when: &str, trees| stopped(&directory, when, &interrupt, trees);
+    let Some((job, fit)) = fitted? else {
+        return Err(stopped(&format!("after {steps}"), trees).into());
+    };
+    if tried {
+        directory.settle_on(&job.settings)?;
+        if !quiet {
+            describe_choice(&job);
+        }
+    }
     let mut progress = TrainingProgress::judging(&job, quiet).until(&interrupt);
     let judged = job.judge(fit, Some(&checkpoints), &mut progress);
     progress.finish();
-    let Some(mut fit) = judged? else { return Err(stopped("while labels were judged").into()) };
+    let Some(mut fit) = judged? else {
+        return Err(stopped("while labels were judged", job.trees().is_some()).into());
+    };
     let results = Results::new(&prepared, &job, &mut fit, None)?;
     directory.write(&job, &fit, &results)?;
 
     for warning in &results.limits {
         say!("warning: {}", uncapitalised(&warning.to_string()));
     }
-    print(&results, &prepared.dataset.schema, &directory, json)?;
+    print(&results, &job, &directory, json)?;
     if !quiet {
-        importance(&job, &fit);
+        importance(&results);
         say!(
             "{}, the best was {}; the report is {}",
             counted(
@@ -459,14 +482,11 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 /// What trees split by, the columns first that gained most.
-fn importance(job: &Job<'_>, fit: &Fit) {
-    let Learnt::Trees(forest) = &fit.model else { return };
-    let names = job.input.schema().features().map(|column| column.name.as_str());
-    let mut shares: Vec<(&str, f64)> = names.zip(forest.importance()).collect();
-    shares.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let shown = shares.iter().take(SHOWN_COLUMNS).filter(|(_, share)| *share >= 0.005);
+fn importance(results: &Results) {
+    let shown = results.report.importance.iter().take(SHOWN_COLUMNS);
     let shown: Vec<String> = shown
-        .map(|(name, share)| format!("{} ({:.0} %)", printable(name), 100.0 * share))
+        .filter(|column| column.share >= 0.005)
+        .map(|column| format!("{} ({:.0} %)", printable(&column.name), 100.0 * column.share))
         .collect();
     if !shown.is_empty() {
         say!("the trees gained most by {}", shown.join(", "));
@@ -548,6 +568,9 @@ fn name_sources(asked: &mut Settings, known: &[String]) {
 #[derive(Serialize)]
 struct Printed<'a> {
     run: String,
+    model: &'static str,
+    /// Nothing where it was asked for.
+    model_reason: Option<&'a str>,
     test: Option<serde_json::Value>,
     validation: Option<serde_json::Value>,
     sources: verdicts::Objects<'a>,
@@ -574,7 +597,7 @@ impl<'a> Ignored<'a> {
 /// The verdicts and how good the model is, on standard output.
 fn print(
     results: &Results,
-    schema: &Schema,
+    job: &Job<'_>,
     directory: &RunDirectory,
     json: bool,
 ) -> anyhow::Result<()> {
@@ -583,11 +606,13 @@ fn print(
     if json {
         let printed = Printed {
             run: directory.path().display().to_string(),
+            model: job.model().name(),
+            model_reason: job.settings.model_reason.as_deref(),
             test: results.test.as_ref().map(verdicts::metrics_object),
             validation: results.validation.as_ref().map(verdicts::metrics_object),
             sources: verdicts::Objects(&sources),
             warnings: results.report.warnings.iter().map(ToString::to_string).collect(),
-            ignored: schema.columns.iter().filter_map(Ignored::of).collect(),
+            ignored: job.dataset().schema.columns.iter().filter_map(Ignored::of).collect(),
         };
         serde_json::to_writer(&mut out, &printed)?;
         writeln!(out)?;

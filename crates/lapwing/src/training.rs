@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use lapwing_data::{Dataset, Role, Unseen, Warning};
-use lapwing_run::{Job, Prepared, Unjudged, Watch};
+use lapwing_run::{Candidates, Job, Prepared, Unjudged, Watch};
 use lapwing_train::Resumed;
 
 use crate::interrupt::Interrupt;
@@ -18,7 +18,7 @@ use crate::verdicts::short;
 const LISTED: usize = 24;
 
 /// Everything that was inferred, on stderr, so that it can be overridden.
-pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
+pub(crate) fn describe(prepared: &Prepared, candidates: &Candidates<'_>) {
     let dataset = &prepared.dataset;
     describe_columns(dataset);
     if dataset.dropped.total() > 0 {
@@ -29,11 +29,37 @@ pub(crate) fn describe(prepared: &Prepared, job: &Job<'_>) {
     {
         say!("{} of the test file dropped: no target", counted(dropped, "row"));
     }
-    describe_plan(prepared, job);
+    describe_rows(prepared);
+    match candidates {
+        Candidates::One(job) => {
+            describe_choice(job);
+            describe_training(job);
+        }
+        Candidates::Both(both) => {
+            let (network, trees) = (both.network.model(), both.trees.model());
+            say!(
+                "trying both {network} and {trees}: the better one on validation rows is kept (--model names one)"
+            );
+            describe_training(&both.network);
+            describe_training(&both.trees);
+        }
+    }
+}
+
+/// Why it is this model, where nobody asked for it.
+pub(crate) fn describe_choice(job: &Job<'_>) {
+    if let Some(reason) = &job.settings.model_reason {
+        say!("model {}: {reason}", job.model());
+    }
 }
 
 /// How many rows there are for what, and how they will be trained on.
 pub(crate) fn describe_plan(prepared: &Prepared, job: &Job<'_>) {
+    describe_rows(prepared);
+    describe_training(job);
+}
+
+fn describe_rows(prepared: &Prepared) {
     let dataset = &prepared.dataset;
     say!(
         "{} to train on, {} to validate on, {} to test on; {}; {} {}",
@@ -47,6 +73,9 @@ pub(crate) fn describe_plan(prepared: &Prepared, job: &Job<'_>) {
             classes => format!("of {classes} classes"),
         }
     );
+}
+
+fn describe_training(job: &Job<'_>) {
     let plan = &job.plan;
     let epochs = || counted(plan.epochs as u64, "epoch");
     match job.trees() {
@@ -196,6 +225,12 @@ impl<'a> TrainingProgress<'a> {
 }
 
 impl Watch for TrainingProgress<'_> {
+    fn training(&mut self, job: &Job<'_>) {
+        self.progress.finish();
+        let interrupt = self.interrupt;
+        *self = Self { interrupt, ..Self::new(job.model().name(), job, self.quiet) };
+    }
+
     fn step(&mut self, run: &lapwing_run::Progress<'_>) -> ControlFlow<()> {
         let (sources, trees) = (self.sources, self.trees);
         self.step = run.step;

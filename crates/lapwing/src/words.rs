@@ -29,7 +29,13 @@ pub(crate) fn task() -> impl TypedValueParser<Value = Choice<Task>> {
 /// The models there are.
 pub(crate) fn model() -> impl TypedValueParser<Value = Choice<ModelKind>> {
     let models = ModelKind::all().map(|kind| (kind.name(), kind.about()));
-    words([("auto", "The network that suits the data")].into_iter().chain(models).collect())
+    let auto = "Trees or the network that suits the data, whichever does better on validation rows";
+    words([("auto", auto)].into_iter().chain(models).collect())
+}
+
+/// The same, where one has to be named.
+pub(crate) fn model_named() -> impl TypedValueParser<Value = ModelKind> {
+    words(ModelKind::all().map(|kind| (kind.name(), kind.about())).collect())
 }
 
 /// The losses there are.

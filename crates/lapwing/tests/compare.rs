@@ -97,6 +97,29 @@ fn numbers_are_compared_by_their_squared_error() {
 }
 
 #[test]
+fn models_are_compared_like_methods() {
+    let place = Place::new();
+    place.write("data.csv", &doses(300, 1));
+    let words = "data.csv --target dose --source ward --model trees,mlp --repeats 2 --epochs 3";
+    let object = json(&place, words);
+    let entry = |at: usize, key: &str| object["methods"][at][key].as_str().unwrap().to_owned();
+    let entries: Vec<_> = (0..4).map(|at| (entry(at, "model"), entry(at, "method"))).collect();
+    let expected = [("trees", "standard"), ("trees", "lap"), ("mlp", "standard"), ("mlp", "lap")];
+    assert_eq!(entries, expected.map(|(model, method)| (model.to_owned(), method.to_owned())));
+    let conclusion = object["conclusion"].as_str().unwrap();
+    for part in ["With trees, LAP ", "With mlp, LAP ", "With lap the model mlp "] {
+        assert!(conclusion.contains(part), "{part}: {conclusion}");
+    }
+    // What a model does is the same as without the others.
+    let alone = json(&place, &words.replace("trees,mlp", "mlp"));
+    assert_eq!(values(&alone, 1, "mse"), values(&object, 3, "mse"));
+    assert_ne!(values(&object, 1, "mse"), values(&object, 3, "mse"));
+    let shown = place.lapwing(&format!("compare {words} -q")).assert().success();
+    let text = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
+    assert!(text.contains("\ntrees, lap") && text.contains("\nmlp, lap"), "{text}");
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     let place = Place::new();
     place.write("data.csv", &wards(100, &WARDS, 1));
@@ -105,6 +128,10 @@ fn what_cannot_be_compared_is_refused() {
     };
     refuses(&format!("{COLUMNS} --methods standard,magic"), &["magic", "standard", "lap"]);
     refuses(&format!("{COLUMNS} --methods lap,lap"), &["lap twice"]);
+    refuses(&format!("{COLUMNS} --model trees,trees"), &["trees twice"]);
+    refuses(&format!("{COLUMNS} --model auto"), &["auto", "trees"]);
+    let methods = "--model mlp,trees --methods standard,noise-rate";
+    refuses(&format!("{COLUMNS} {methods}"), &["noise-rate is for networks"]);
     refuses(&format!("{COLUMNS} --repeats 0"), &["--repeats"]);
     refuses(&format!("{COLUMNS} --test-fraction 0"), &["no row to test on"]);
     refuses("--target ill --source nobody", &["no column \"nobody\""]);

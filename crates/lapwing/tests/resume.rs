@@ -19,7 +19,8 @@ const FILES: [&str; 8] = [
     "report.html",
     "config.toml",
 ];
-const TRAIN: &str = "train wards.csv --target ill --source ward --epochs 30 --patience 30 -q";
+const TRAIN: &str =
+    "train wards.csv --target ill --source ward --model mlp --epochs 30 --patience 30 -q";
 
 fn compare(place: &Place, a: &str, b: &str) {
     for name in FILES {

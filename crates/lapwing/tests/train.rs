@@ -7,7 +7,8 @@ mod tables;
 use serde_json::Value;
 use tables::{Place, WARDS, doses, wards};
 
-const TRAIN: &str = "train wards.csv --target ill --source ward --epochs 40 --out run --quiet";
+const TRAIN: &str =
+    "train wards.csv --target ill --source ward --model mlp --epochs 40 --out run --quiet";
 
 fn trained() -> Place {
     let place = Place::new();
@@ -92,7 +93,7 @@ fn one_thread_and_two_give_the_same_bytes() {
     place.write("wards.csv", &wards(3000, &WARDS, 1));
     for threads in ["1", "2"] {
         let words = format!(
-            "train wards.csv --target ill --source ward --epochs 4 --quiet --threads {threads} --out t{threads} \
+            "train wards.csv --target ill --source ward --model mlp --epochs 4 --quiet --threads {threads} --out t{threads} \
              --batch-size 512 --hidden 256,256"
         );
         place.lapwing(&words).assert().success();
@@ -202,7 +203,7 @@ fn the_report_survives_an_infinite_leniency() {
     place.write("wards.csv", &wards(300, &WARDS, 1));
     place
         .lapwing(
-            "train wards.csv --target ill --source ward --epochs 2 --leniency inf --out run -q",
+            "train wards.csv --target ill --source ward --model mlp --epochs 2 --leniency inf --out run -q",
         )
         .assert()
         .success();
@@ -234,7 +235,8 @@ fn a_hostile_source_name_is_text_everywhere() {
 fn numbers_are_learnt_and_the_random_source_is_found() {
     let place = Place::new();
     place.write("doses.csv", &doses(2000, 1));
-    let words = "train doses.csv --target dose --source ward --epochs 60 --out run --json -q";
+    let words =
+        "train doses.csv --target dose --source ward --model mlp --epochs 60 --out run --json -q";
     let done = place.lapwing(words).assert().success();
     let object: Value = serde_json::from_slice(&done.get_output().stdout).unwrap();
     assert!(object["test"]["mse"].as_f64().is_some() && object["test"]["rows"] == 400);
@@ -269,7 +271,7 @@ fn guards_are_kept_and_judgement_goes_on() {
     assert_eq!((cells("attic")[4].as_str(), cells("attic")[10].as_str()), ("1.0", "unreliable"));
     assert_eq!((cells("north")[4].as_str(), cells("north")[10].as_str()), ("0.0", "reliable"));
     place
-        .lapwing("train wards.csv --target ill --source ward --epochs 40 --out f -q --floor 0.25")
+        .lapwing("train wards.csv --target ill --source ward --model mlp --epochs 40 --out f -q --floor 0.25")
         .assert()
         .success();
     assert!(

@@ -47,6 +47,10 @@ impl Preprocessing for Columns {
         self.0.columns().iter().flat_map(levels).collect()
     }
 
+    fn numbers(&self) -> Vec<usize> {
+        self.0.columns().iter().map(numbers).collect()
+    }
+
     fn bind<'a>(&'a self, table: &'a Table) -> Result<Box<dyn Samples + 'a>, DataError> {
         // Finds and checks the columns, and shows rows.
         let encoded = self.0.bind(table)?;

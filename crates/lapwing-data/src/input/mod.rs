@@ -60,6 +60,11 @@ pub(crate) trait Preprocessing: Sized {
         vec![false; self.spec().size()]
     }
 
+    /// How many numbers of a sample come from each feature, in their order.
+    fn numbers(&self) -> Vec<usize> {
+        vec![1; self.schema().features().count()]
+    }
+
     /// Values in a table that training never saw, and that say nothing therefore.
     fn unseen(&self, table: &Table) -> Vec<Unseen> {
         let _ = table;

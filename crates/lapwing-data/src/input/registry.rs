@@ -65,6 +65,13 @@ macro_rules! inputs {
                 }
             }
 
+            /// How many numbers of a sample come from each feature, in their order.
+            pub fn numbers(&self) -> Vec<usize> {
+                match self {
+                    $(Self::$Name(fitted) => Preprocessing::numbers(fitted),)+
+                }
+            }
+
             /// Values in a table that training never saw, and that say nothing therefore.
             pub fn unseen(&self, table: &Table) -> Vec<Unseen> {
                 match self {

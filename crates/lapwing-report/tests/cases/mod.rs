@@ -7,8 +7,8 @@ use lapwing_judge::{
     WideResiduals, WorstRow,
 };
 use lapwing_report::{
-    Column, DoubtfulRow, Dropped, EpochMetric, Outcome, Point, Report, Setting, Summary, Task,
-    Trajectory, Warning,
+    Column, DoubtfulRow, Dropped, EpochMetric, Importance, Outcome, Point, Report, Setting,
+    Summary, Task, Trajectory, Warning,
 };
 
 /// Names as an enemy would choose them.
@@ -95,6 +95,8 @@ pub(crate) fn hostile() -> Report {
             target: text(1),
             source_column: text(2),
             method: text(3),
+            model: text(4),
+            model_reason: text(5),
             version: text(4),
             created: text(5),
             origin: text(6),
@@ -167,6 +169,10 @@ pub(crate) fn hostile() -> Report {
             ..Default::default()
         }],
         evidence: names.iter().enumerate().map(evidence).collect(),
+        importance: HOSTILE
+            .iter()
+            .map(|name| Importance { name: (*name).into(), share: 0.1 })
+            .collect(),
         epochs: (0..HOSTILE.len())
             .map(|i| EpochMetric {
                 epoch: 1,
@@ -276,6 +282,7 @@ pub(crate) fn nonsense() -> Report {
                 ..Default::default()
             })
             .collect(),
+        importance: bad.iter().map(|&share| Importance { name: "a".into(), share }).collect(),
         epochs: bad
             .iter()
             .map(|x| EpochMetric {

@@ -6,7 +6,7 @@ fn trained() -> Place {
     let place = Place::new();
     place.write("wards.csv", &wards(300, &WARDS, 1));
     place
-        .lapwing("train wards.csv --target ill --source ward --epochs 3 --out run -q")
+        .lapwing("train wards.csv --target ill --source ward --model mlp --epochs 3 --out run -q")
         .assert()
         .success();
     place
@@ -82,7 +82,7 @@ fn a_name_that_a_spreadsheet_takes_for_a_formula_could_not_be_escaped() {
     let table = wards(300, &["north", "=cmd|'/c calc'!A1"], 1).replace(",yes", ",=yes");
     place.write("wards.csv", &table);
     place
-        .lapwing("train wards.csv --target ill --source ward --epochs 3 --out run -q")
+        .lapwing("train wards.csv --target ill --source ward --model mlp --epochs 3 --out run -q")
         .assert()
         .success();
     let output = |words: &str| {
@@ -121,7 +121,7 @@ fn thousands_of_sources_were_thousands_of_lines() {
     let names: Vec<String> = (0..1200).map(|n| format!("s{n}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     place.write("wards.csv", &wards(2400, &names, 1));
-    let train = "train wards.csv --target ill --source ward --epochs 1 --out run -q";
+    let train = "train wards.csv --target ill --source ward --model mlp --epochs 1 --out run -q";
     for words in [train, "sources run"] {
         let done = place.lapwing(words).assert().success();
         let text = String::from_utf8(done.get_output().stdout.clone()).unwrap();

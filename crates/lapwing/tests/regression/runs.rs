@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use crate::tables::{Place, WARDS, killed, start, wards};
 
-const TRAIN: &str = "train wards.csv --target ill --source ward --epochs 3 -q";
+const TRAIN: &str = "train wards.csv --target ill --source ward --model mlp --epochs 3 -q";
 /// Goes on until somebody ends it.
 const LONG: &str =
-    "train wards.csv --target ill --source ward --epochs 100000 --patience 100000 -q";
+    "train wards.csv --target ill --source ward --model mlp --epochs 100000 --patience 100000 -q";
 
 fn place() -> Place {
     let place = Place::new();

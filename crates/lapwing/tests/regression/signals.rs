@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::tables::{Place, WARDS, start, wards};
 
-const TRAIN: &str = "train wards.csv --target ill --source ward --epochs 400 --patience 400 -q";
+const TRAIN: &str =
+    "train wards.csv --target ill --source ward --model mlp --epochs 400 --patience 400 -q";
 
 fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
@@ -56,7 +57,7 @@ fn a_second_signal_ends_at_once() {
     let place = Place::new();
     // One step of this takes long enough for two signals.
     place.write("wards.csv", &wards(3000, &WARDS, 5));
-    let words = "train wards.csv --target ill --source ward --epochs 100000 --patience 100000 -q --out run \
+    let words = "train wards.csv --target ill --source ward --model mlp --epochs 100000 --patience 100000 -q --out run \
                  --batch-size 2400 --hidden 2000,2000";
     let mut child = training(&place, words, "run");
     signal(&child, "-TERM");
