@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,10 +25,14 @@ _FEWEST_VALIDATION_ROWS = 10
 _PARAMETERS = """
     Parameters
     ----------
-    history_length : int, at least 1, default 25
-        How many batch-mean losses of a source are remembered.
-    leniency : float, at least 0, default 0.8
-        How many standard deviations above the others' mean loss a source may lie.
+    model : str, default "mlp"
+        What is trained: "mlp" or "linear", networks; "trees", boosted trees, which take NaN for missing values; "auto",
+        both trees and a network, of which the one is kept that does better on the validation rows. With fewer than 100
+        of these "auto" is a network, and trees where rows are too many to try both.
+    history_length : int, at least 1, or None, default None
+        How many batch-mean losses of a source are remembered. None: 25, of trees 20.
+    leniency : float, at least 0, or None, default None
+        How many standard deviations above the others' mean loss a source may lie. None: 0.8, of trees 1.
     depression_strength : float, at least 0, or None, default None
         How fast weight falls as unreliability rises. None: so that a source that is always above falls to half weight
         after a tenth of the steps. 0 is plain training, with verdicts.
@@ -35,6 +40,7 @@ _PARAMETERS = """
         Steps before the first judgement.
     method : str, default "lap"
         How sources are treated; `lapwing.methods()` lists the methods. Whatever it is, sources are judged by LAP's rule.
+        Trees have "lap" and "standard".
     method_parameters : dict or None, default None
         Parameters of the method, such as ``{"forget_rate": 0.3}`` for co-teaching.
     hidden : sequence of int or None, default None
@@ -48,7 +54,7 @@ _PARAMETERS = """
     batch_size : int, at least 1, or None, default None
         Rows per step.
     epochs : int, at least 1, or None, default None
-        Most passes over the data.
+        Most passes over the data; of trees, most rounds.
     patience : int, at least 1, or None, default None
         Epochs without a better validation score after which training ends.
     validation_fraction : float in [0, 1), default 0.1
@@ -72,7 +78,13 @@ _PARAMETERS = """
         What is wrong with sources: ``source``, ``fault`` with its numbers, ``strength`` in [0, 1], ``rows`` of ``X`` that
         show it (from 0), and the ``sentence``.
     n_iter_ : int
-        Epochs made.
+        Epochs made; of trees, rounds.
+    model_ : str
+        What was trained.
+    model_reason_ : str or None
+        With ``model="auto"``, why it is this one.
+    feature_importances_ : array of shape (features,)
+        What trees gained by each feature, as shares; networks have none.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
 """
@@ -82,8 +94,9 @@ class _LapEstimator(BaseEstimator):
     def __init__(
         self,
         *,
-        history_length: int = 25,
-        leniency: float = 0.8,
+        model: str = "mlp",
+        history_length: int | None = None,
+        leniency: float | None = None,
         depression_strength: float | None = None,
         warmup: int = 0,
         method: str = "lap",
@@ -98,6 +111,7 @@ class _LapEstimator(BaseEstimator):
         validation_fraction: float = 0.1,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        self.model = model
         self.history_length = history_length
         self.leniency = leniency
         self.depression_strength = depression_strength
@@ -124,8 +138,13 @@ class _LapEstimator(BaseEstimator):
         held = held if held >= _FEWEST_VALIDATION_ROWS else 0
         valid, train = np.sort(order[:held]), np.sort(order[held:])
         self.seed_ = int(random.randint(np.iinfo(np.int32).max))
-        self._mean = X[train].mean(axis=0)
-        spread = X[train].std(axis=0)
+        known = X[train]
+        self._mean, spread = known.mean(axis=0), known.std(axis=0)
+        if np.isnan(self._mean).any():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # a column may hold nothing but missing values
+                self._mean = np.nan_to_num(np.nanmean(known, axis=0))
+                spread = np.nan_to_num(np.nanstd(known, axis=0))
         self._scale = np.where(spread > 1e-12 * np.abs(self._mean), spread, 1.0)
         trained = _lapwing.train_network(
             self._rows(X),
@@ -137,6 +156,7 @@ class _LapEstimator(BaseEstimator):
             valid,
             {
                 "seed": self.seed_,
+                "model": str(self.model),
                 "history_length": self.history_length,
                 "leniency": self.leniency,
                 "depression_strength": self.depression_strength,
@@ -159,10 +179,12 @@ class _LapEstimator(BaseEstimator):
         self.findings_ = json.loads(trained.findings)
         self.n_iter_ = len(trained.epochs)
         self.n_rows_ = len(train)
+        self.model_, self.model_reason_ = trained.model, trained.model_reason
+        history_length, leniency, depression_strength = trained.rule
         self.rule_ = {
-            "history_length": self.history_length,
-            "leniency": self.leniency,
-            "depression_strength": trained.depression_strength,
+            "history_length": history_length,
+            "leniency": leniency,
+            "depression_strength": depression_strength,
             "task": "classification" if labels else "regression",
         }
         # A source of which every row was held out was never judged.
@@ -175,8 +197,26 @@ class _LapEstimator(BaseEstimator):
 
     def _outputs(self, X: Any) -> npt.NDArray[np.float64]:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite=self._finite(self.model_))
         return self._network.predict(self._rows(X))
+
+    @staticmethod
+    def _finite(model: str) -> Any:
+        """Missing values are for trees; scikit-learn says which numbers are refused."""
+        return "allow-nan" if model in ("trees", "auto") else True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._finite(self.model) == "allow-nan"
+        return tags
+
+    @property
+    def feature_importances_(self) -> npt.NDArray[np.float64]:
+        check_is_fitted(self)
+        shares = self._network.importance
+        if shares is None:
+            raise AttributeError(f"{self.model_} has no feature_importances_: trees have")
+        return np.array(shares)
 
 
 def _sources(sources: Any, rows: int) -> tuple[list[str], npt.NDArray[np.uint32]]:
@@ -192,7 +232,7 @@ def _sources(sources: Any, rows: int) -> tuple[list[str], npt.NDArray[np.uint32]
 
 
 class LapClassifier(ClassifierMixin, _LapEstimator):
-    __doc__ = f"""A network that classifies rows from many sources, and weighs the sources by their reliability.
+    __doc__ = f"""A network, or trees, that classify rows from many sources, and weigh the sources by their reliability.
 {_PARAMETERS}    classes_ : array
         The classes.
 
@@ -215,13 +255,13 @@ class LapClassifier(ClassifierMixin, _LapEstimator):
         Parameters
         ----------
         X : array of shape (rows, features)
-            Numbers, all finite.
+            Numbers, all finite; for trees, NaN stands for one that is missing.
         y : array of shape (rows,)
             The class of each row.
         sources : array or list of shape (rows,), optional
             Where each row came from: texts or integers. Without it all rows count the same.
         """
-        values, labels = validate_data(self, X, y, dtype=np.float64)
+        values, labels = validate_data(self, X, y, dtype=np.float64, ensure_all_finite=self._finite(self.model))
         check_classification_targets(labels)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
@@ -241,7 +281,7 @@ class LapClassifier(ClassifierMixin, _LapEstimator):
 
 
 class LapRegressor(RegressorMixin, _LapEstimator):
-    __doc__ = f"""A network that predicts a number from rows of many sources, and weighs the sources by their reliability.
+    __doc__ = f"""A network, or trees, that predict a number from rows of many sources, and weigh the sources by their reliability.
 {_PARAMETERS}
     Examples
     --------
@@ -262,13 +302,15 @@ class LapRegressor(RegressorMixin, _LapEstimator):
         Parameters
         ----------
         X : array of shape (rows, features)
-            Numbers, all finite.
+            Numbers, all finite; for trees, NaN stands for one that is missing.
         y : array of shape (rows,)
             What is to be predicted.
         sources : array or list of shape (rows,), optional
             Where each row came from: texts or integers. Without it all rows count the same.
         """
-        values, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        values, targets = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, ensure_all_finite=self._finite(self.model)
+        )
         self._train(values, np.asarray(targets, dtype=np.float64), [], sources)
         return self
 

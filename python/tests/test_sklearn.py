@@ -183,3 +183,77 @@ def test_ctrl_c_ends_a_fit_and_other_threads_run_meanwhile():
     word, ticks = said.split()
     assert word == "interrupted" and process.returncode == 0
     assert int(ticks) > 10, "other threads stood still while training"
+
+
+TREES = dict(model="trees", epochs=40, random_state=0)
+
+
+@pytest.mark.parametrize("estimator", [LapClassifier(**TREES), LapRegressor(**TREES)], ids=["classes", "values"])
+def test_trees_keep_the_conventions_of_scikit_learn(estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    copy = clone(estimator)
+    assert copy.get_params() == estimator.get_params()
+    first = copy.fit(X, y).predict(X)
+    assert (clone(estimator).fit(X, y).predict(X) == first).all()
+    assert (pickle.loads(pickle.dumps(copy)).predict(X) == first).all()
+    assert copy.n_features_in_ == 3
+    with pytest.raises(ValueError, match="3 features"):
+        copy.predict(X[:, :2])
+    with pytest.raises(ValueError, match="infinity"):
+        copy.predict(np.full((1, 3), np.inf))
+
+
+def test_trees_find_a_bad_source_and_take_missing_values():
+    X, y, sources, truth = noisy()
+    X[::7, 3] = np.nan
+    model = LapClassifier(model="trees", random_state=1, epochs=120).fit(X, y, sources=sources)
+    assert (model.model_, model.model_reason_) == ("trees", None)
+    assert model.source_reliability_["3"] < 0.1
+    assert min(model.source_reliability_[s] for s in "0124") > 0.9
+    verdicts = dict(zip(model.sources_["source"], model.sources_["verdict"]))
+    assert {source for source, verdict in verdicts.items() if verdict != "reliable"} == {"3"}
+    assert model.score(X, truth) > 0.85
+    assert model.feature_importances_.sum() == pytest.approx(1)
+    assert model.feature_importances_.argmin() == 3
+    assert (model.rule_["history_length"], model.rule_["leniency"]) == (20, 1.0)
+    assert model.findings_ and "unreliable" in lapwing.report(model)
+    values = LapRegressor(model="trees", random_state=1, epochs=60).fit(X, X[:, 0] * 2, sources=sources)
+    assert values.score(X, X[:, 0] * 2) > 0.95
+    network = LapClassifier(**QUICK)
+    with pytest.raises(ValueError, match="NaN"):
+        network.fit(X, y)
+    with pytest.raises(AttributeError, match="mlp has no"):
+        network.fit(X[:, :3], y).feature_importances_
+
+
+def test_the_model_is_chosen_by_validation_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(1200, 2))
+    squares = (np.floor(6 * X).sum(axis=1) % 2).astype(float)
+    model = LapRegressor(model="auto", random_state=0, epochs=80).fit(X, squares)
+    assert model.model_ == "trees"
+    assert model.model_reason_.startswith("its weighted validation mse is ") and "that of mlp" in model.model_reason_
+    model = LapRegressor(model="auto", random_state=0, epochs=80).fit(X, X @ [3, -2])
+    assert model.model_ == "mlp" and "that of trees" in model.model_reason_
+    few = LapRegressor(model="auto", random_state=0, epochs=2).fit(X[:300], squares[:300])
+    assert few.model_ == "mlp" and "30 validation rows" in few.model_reason_
+    X[5, 1] = np.nan
+    missing = LapRegressor(model="auto", random_state=0, epochs=2).fit(X, squares)
+    assert missing.model_ == "trees" and "missing values" in missing.model_reason_
+
+
+def test_what_trees_do_not_have_is_refused():
+    X, y, sources, _ = noisy(100)
+    for parameters, words in [
+        (dict(hidden=[4]), "hidden is for networks"),
+        (dict(batch_size=4), "batch_size is for networks"),
+        (dict(method="group-dro"), "group-dro is for networks"),
+        (dict(learning_rate=2.0), "learning rate"),
+        (dict(leniency=-1.0), "leniency"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            LapClassifier(model="trees", **parameters).fit(X, y, sources=sources)
+    with pytest.raises(ValueError, match="forest.*trees, auto"):
+        LapClassifier(model="forest").fit(X, y)

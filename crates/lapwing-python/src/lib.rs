@@ -5,6 +5,8 @@
 
 mod batch;
 mod findings;
+mod fit;
+mod model;
 mod name;
 mod noise;
 mod program;
@@ -23,6 +25,8 @@ mod _lapwing {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::model::{_restore_network, _restore_trees, Network};
+    #[pymodule_export]
     use crate::noise::{_restore_noise, Noise};
     #[pymodule_export]
     use crate::program::program;
@@ -35,7 +39,7 @@ mod _lapwing {
     #[pymodule_export]
     use crate::table::{_restore_table, Table};
     #[pymodule_export]
-    use crate::train::{_restore_network, Network, Trained, methods, train_network};
+    use crate::train::{Trained, methods, train_network};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
