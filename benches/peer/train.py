@@ -20,7 +20,14 @@ WORKLOADS = [
     ("MLP 20-2000-2000-5, batch 512, forward and backward", "wide", 512, 9, 5),
     ("CNN 3 × (conv 3×3, ReLU, pool), batch 128, Adam", "cnn", 128, 9, 5),
     ("ResNet-20, 3×32×32, batch 128, SGD with momentum", "resnet", 128, 7, 3),
+    ("LSTM 2 × 512, sequence 256, batch 128, Adam", "lstm", 128, 3, 1),
+    ("Transformer, 2 layers, sequence 128, batch 256, Adam", "transformer", 256, 3, 1),
+    ("ResNet-1D, 12×1000, batch 64, Adam", "resnet1d", 64, 7, 3),
+    ("bag of 100 of 100,000 words, batch 64, Adam", "bag", 64, 9, 20),
 ]
+
+# Our side of these is in a program of its own.
+SEQUENCES = {"lstm", "transformer", "resnet1d", "bag"}
 
 
 def main():
@@ -34,7 +41,7 @@ def main():
         commands = [
             [sys.executable, __file__, "--worker", key, "default"],
             [sys.executable, __file__, "--worker", key, "tuned"],
-            [ours, key],
+            [str(Path(ours).with_name("peer-sequence")) if key in SEQUENCES else ours, key],
         ]
         environment = os.environ | {"RAYON_NUM_THREADS": str(THREADS)}
         workers = [
@@ -134,7 +141,65 @@ def models():
             layers += [nn.Linear(a, b), nn.ReLU()]
         return nn.Sequential(*layers[:-1])
 
+    class Lstm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.memory = nn.LSTM(256, 512, 2, batch_first=True, dropout=0.25)
+            self.last = nn.Sequential(nn.Dropout(0.25), nn.Linear(512, 2))
+
+        def forward(self, x):
+            return self.last(self.memory(x)[0][:, -1])
+
+    class Transformer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(256, 4, 2048, dropout=0.1, batch_first=True)
+            self.layers, self.last = nn.TransformerEncoder(layer, 2), nn.Linear(256, 28)
+
+        def forward(self, x):
+            return self.last(self.layers(x).mean(1))
+
+    class Block1d(nn.Module):
+        def __init__(self, inputs, outputs, stride, padding):
+            super().__init__()
+            self.short = nn.Sequential(nn.MaxPool1d(stride), nn.Conv1d(inputs, outputs, 15, padding="same", bias=False))
+            self.first = nn.Sequential(
+                nn.Conv1d(inputs, outputs, 15, padding="same", bias=False), nn.BatchNorm1d(outputs, affine=False), nn.ReLU(),
+                nn.Dropout(0.2), nn.Conv1d(outputs, outputs, 15, stride, padding, bias=False))
+            self.last = nn.Sequential(nn.BatchNorm1d(outputs, affine=False), nn.ReLU(), nn.Dropout(0.2))
+
+        def forward(self, x, y):
+            x = self.first(x)
+            return self.last(x + self.short(y)), x
+
+    class ResNet1d(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem = nn.Sequential(
+                nn.Conv1d(12, 12, 15, padding="same", bias=False), nn.BatchNorm1d(12, affine=False), nn.ReLU())
+            sizes = zip((4, 4, 4, 5), (6, 5, 5, 5))
+            self.blocks = nn.ModuleList(Block1d(12 * at + 12, 12 * at + 24, *size) for at, size in enumerate(sizes))
+            self.last = nn.Linear(180, 2)
+
+        def forward(self, x):
+            x = y = self.stem(x)
+            for block in self.blocks:
+                x, y = block(x, y)
+            return self.last(x.flatten(1))
+
+    class Bag(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.last = nn.EmbeddingBag(100_000, 64), nn.Linear(64, 2)
+
+        def forward(self, x):
+            return self.last(self.words(x))
+
     return {
+        "lstm": (Lstm, (256, 256), 2),
+        "transformer": (Transformer, (128, 256), 28),
+        "resnet1d": (ResNet1d, (12, 1000), 2),
+        "bag": (Bag, (100,), 2),
         "mnist": (lambda: mlp(784, 16, 16, 10), (784,), 10),
         "moons": (lambda: mlp(2, 100, 100, 2), (2,), 2),
         "wide": (lambda: mlp(20, 2000, 2000, 5), (20,), 5),
@@ -154,6 +219,8 @@ def worker(key, style):
     batch = next(size for _, name, size, _, _ in WORKLOADS if name == key)
     model = make()
     x, y = torch.randn(batch, *shape), torch.randint(classes, (batch,))
+    if key == "bag":
+        x = torch.randint(100_000, (batch, 100))
     tuned = style == "tuned"
     if tuned:
         torch.set_flush_denormal(True)
@@ -164,6 +231,21 @@ def worker(key, style):
         "resnet": lambda: torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4, **kind),
         "wide": lambda: None,
     }.get(key, lambda: torch.optim.Adam(model.parameters(), 1e-3, **kind))()
+
+    if key == "bag" and tuned:
+        # Only the rows that a batch touches have a gradient and move.
+        model.words.sparse = True
+        rows = torch.optim.SparseAdam(model.words.parameters(), 1e-3)
+        others = torch.optim.Adam(model.last.parameters(), 1e-3, **kind)
+
+        class Both:
+            def zero_grad(self):
+                rows.zero_grad(), others.zero_grad()
+
+            def step(self):
+                rows.step(), others.step()
+
+        optimiser = Both()
 
     def step():
         if optimiser:

@@ -13,6 +13,6 @@ fi
 "$venv/bin/python" -c 'import torch, loss_adapted_plasticity' 2>/dev/null ||
   "$venv/bin/python" -m pip install --quiet loss_adapted_plasticity==0.1.8 torch numpy
 cargo build --quiet --release --bin lapwing
-cargo build --quiet --release -p lapwing-ops --example peer-train
+cargo build --quiet --release -p lapwing-ops --example peer-train --example peer-sequence
 target=${CARGO_TARGET_DIR:-target}
 "$venv/bin/python" benches/peer/train.py "$target/release/examples/peer-train" "$target/release/lapwing" "$data" "$@"

@@ -8,24 +8,30 @@
 //! Kernels pick the widest vector instructions of the machine when they run, spread their work over rayon's threads, and
 //! give the same bits with any number of threads.
 
+mod attention;
 mod bag;
 mod conv;
 mod elementwise;
 mod kernels;
+mod layer_norm;
 mod linear;
 mod loss;
+mod lstm;
 mod norm;
 mod operation;
 mod pool;
 mod process;
 mod step;
 
+pub use attention::{Heads, attention, drop_out};
 pub use bag::{Bags, bag_means, rows_of};
 pub use conv::{Window1d, Window2d, conv1d, conv2d};
 pub use elementwise::{relu, scale, softmax, squash};
 pub use kernels::level::{Level, LevelError};
+pub use layer_norm::add_layer_norm;
 pub use linear::linear;
 pub use loss::cross_entropy;
+pub use lstm::lstm;
 pub use norm::{batch_norm, batch_norm_with};
 pub use pool::{bias_relu_max_pool, global_average_pool, max_pool2d};
 pub use process::{tune_process, use_stock};

@@ -36,6 +36,11 @@ impl Draws {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
+    /// 64 bits: a seed for somebody else.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// Uniform in [0, 1), a multiple of 2⁻⁵³.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64

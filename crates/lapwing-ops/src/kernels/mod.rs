@@ -2,15 +2,20 @@
 //!
 //! Nothing here depends on the number of threads: work is split, and sums are grouped, by the size of the problem alone.
 
+pub(crate) mod attention;
 pub(crate) mod bag;
+pub(crate) mod chance;
 pub(crate) mod columns;
 pub(crate) mod conv;
 pub(crate) mod conv_weight;
+pub(crate) mod curves;
 pub(crate) mod elementwise;
 pub(crate) mod fresh;
 pub(crate) mod lanes;
+pub(crate) mod layer_norm;
 pub(crate) mod level;
 pub(crate) mod loss;
+pub(crate) mod lstm;
 pub(crate) mod norm;
 pub(crate) mod panels;
 pub(crate) mod pool;

@@ -75,6 +75,44 @@ pub(crate) fn product(
     }
 }
 
+/// `a · b` into rows of `c` that are `stride` apart, on one thread: for tasks that have threads of their own.
+pub(crate) fn multiply(
+    [rows, columns, depth]: [usize; 3],
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    c: &mut [f32],
+    stride: usize,
+) {
+    assert!(a.holds(rows, depth) && b.holds(depth, columns));
+    assert!(rows < 2 || columns <= stride);
+    assert!(rows == 0 || columns == 0 || (rows - 1) * stride + columns <= c.len());
+    let signed = |distance: usize| distance as isize;
+    // SAFETY: both factors hold as many rows and columns as are read, and `c` has room for the result.
+    unsafe {
+        gemm(
+            rows,
+            columns,
+            depth,
+            c.as_mut_ptr(),
+            1,
+            signed(stride),
+            false,
+            a.values.as_ptr(),
+            signed(a.column),
+            signed(a.row),
+            b.values.as_ptr(),
+            signed(b.column),
+            signed(b.row),
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
+    }
+}
+
 /// Adds `bias` to each row, then cuts off what is negative with `relu`.
 pub(crate) fn add_bias(y: &mut [f32], bias: &[f32], relu: bool) {
     if bias.is_empty() {

@@ -3,11 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure is what a test is for")]
 
+mod attention;
 mod bag;
 mod conv;
 mod elementwise;
 mod judge;
 mod layer;
+mod lstm;
 mod norm;
 mod pool;
 mod step;
