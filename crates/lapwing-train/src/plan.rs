@@ -110,6 +110,8 @@ const LARGEST_BATCH: usize = 1_024;
 const TEXT_DECAY: f64 = 0.0;
 /// Highest learning rates of Adam and of SGD.
 const RATES: (f64, f64) = (2e-3, 0.05);
+/// That of Adam for networks that read texts word by word, which is the paper's.
+const READING_RATE: f64 = 1e-3;
 
 /// Plans for data, a history length and wishes.
 pub fn plan(shape: &DataShape, history_length: usize, wishes: &Wishes) -> Result<Plan, PlanError> {
@@ -132,11 +134,14 @@ pub fn plan(shape: &DataShape, history_length: usize, wishes: &Wishes) -> Result
     });
     let steps = (batches * epochs) as u64;
     let usual_decay = match input {
-        InputSpec::Text { .. } => TEXT_DECAY,
+        InputSpec::Text { .. } | InputSpec::Tokens { .. } => TEXT_DECAY,
         input => regularisation(rows, input.size()).1,
     };
     let weight_decay = wishes.weight_decay.unwrap_or(usual_decay);
     let (optimiser, usual_rate) = match wishes.sgd_momentum {
+        None if matches!(input, InputSpec::Tokens { .. }) => {
+            (OptimiserConfig::Adam { weight_decay }, READING_RATE)
+        }
         None => (OptimiserConfig::Adam { weight_decay }, RATES.0),
         Some(momentum) => (OptimiserConfig::Sgd { momentum, weight_decay }, RATES.1),
     };

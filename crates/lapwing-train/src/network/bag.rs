@@ -10,7 +10,8 @@ use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Draw, Linear, drop_out};
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Touched, Training, Wishes};
+use super::sequence::embedded;
+use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
 use crate::parameters::ArraySpec;
 
 /// Numbers per word.
@@ -159,12 +160,7 @@ impl Forward for Bag {
         let Some((last, hidden)) = self.layers.split_last() else {
             unreachable!("a bag of words has an output layer")
         };
-        let mut rows = ops::rows_of(self.table.val(), &text.words);
-        if let Some(training) = training.as_deref_mut() {
-            rows = Tensor::from_inner(rows).require_grad();
-            let (id, words) = (self.table.id, text.words.clone());
-            training.touched.push(Touched { id, rows: words, values: rows.clone() });
-        }
+        let rows = embedded(&self.table, &text.words, training.as_deref_mut());
         let mut x = ops::bag_means(rows, &text.bags);
         x = drop_out(x, self.dropout, training.as_deref_mut());
         if let Some(numbers) = &text.numbers {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Tensor, TensorData};
 use lapwing_ops::Bags;
 use lapwing_sample::{Block, InputSpec, SampleError, Samples, Values, View};
 
@@ -15,10 +15,39 @@ pub(crate) enum Input {
     Images(Tensor<4>),
     /// `[batch, longest, channels]`, and how long each is.
     Series(Tensor<3>, Vec<u32>),
-    /// `[batch, longest]`, and how long each is.
-    Tokens(Tensor<2, Int>, Vec<u32>),
+    /// Texts word by word, in their order.
+    Tokens(Tokens),
     /// Bags of words, and numbers beside them.
     Texts(Texts),
+}
+
+/// A batch of texts, word by word.
+#[derive(Clone, Debug)]
+pub(crate) struct Tokens {
+    /// The words of the vocabulary that the batch holds, each once.
+    pub(crate) words: Arc<[u32]>,
+    /// Those of each text by their place among them, padded, text after text.
+    pub(crate) places: Arc<[u32]>,
+    pub(crate) longest: usize,
+    /// How long each text is.
+    pub(crate) lengths: Vec<u32>,
+}
+
+/// The words of a batch, each once, in the order in which the batch comes to them, and the place of every token among them.
+fn distinct(tokens: &[u32], vocabulary: usize) -> (Arc<[u32]>, Vec<u32>) {
+    const NONE: u32 = u32::MAX;
+    let mut places = vec![NONE; vocabulary];
+    let mut words = Vec::new();
+    let place = |&token: &u32| {
+        let place = &mut places[token as usize];
+        if *place == NONE {
+            *place = words.len() as u32;
+            words.push(token);
+        }
+        *place
+    };
+    let items = tokens.iter().map(place).collect();
+    (words.into(), items)
 }
 
 /// A batch of texts.
@@ -34,20 +63,8 @@ pub(crate) struct Texts {
 
 impl Texts {
     fn new(tokens: &[u32], lengths: &[u32], vocabulary: usize, numbers: Option<Tensor<2>>) -> Self {
-        // The place of each word of the vocabulary, by the order in which the batch comes to them.
-        const NONE: u32 = u32::MAX;
-        let mut places = vec![NONE; vocabulary];
-        let mut words = Vec::new();
-        let place = |&token: &u32| {
-            let place = &mut places[token as usize];
-            if *place == NONE {
-                *place = words.len() as u32;
-                words.push(token);
-            }
-            *place
-        };
-        let items = tokens.iter().map(place).collect();
-        Self { bags: Bags::new(items, lengths), words: words.into(), numbers }
+        let (words, items) = distinct(tokens, vocabulary);
+        Self { bags: Bags::new(items, lengths), words, numbers }
     }
 }
 
@@ -80,11 +97,10 @@ impl Input {
                 let lengths = block.lengths.unwrap_or_else(|| lengths(longest));
                 Self::Series(Tensor::from_data(data, device), lengths)
             }
-            (Values::Tokens(tokens), InputSpec::Tokens { longest, .. }) => {
-                let tokens: Vec<i32> = tokens.into_iter().map(|token| token as i32).collect();
-                let data = TensorData::new(tokens, [rows, longest]);
+            (Values::Tokens(tokens), InputSpec::Tokens { longest, vocabulary }) => {
+                let (words, places) = distinct(&tokens, vocabulary);
                 let lengths = block.lengths.unwrap_or_else(|| lengths(longest));
-                Self::Tokens(Tensor::from_data(data, device), lengths)
+                Self::Tokens(Tokens { words, places: places.into(), longest, lengths })
             }
             (Values::Texts { tokens, numbers }, InputSpec::Text { vocabulary, width, .. }) => {
                 let numbers = (width > 0)
@@ -120,9 +136,11 @@ impl Input {
                 let mask = mask(&x.device()).reshape([rows, 1, 1]).expand(x.dims());
                 Self::Series(x.clone().mask_fill(mask, 0.0), lengths.clone())
             }
-            Self::Tokens(x, lengths) => {
-                let mask = mask(&x.device()).reshape([rows, 1]).expand(x.dims());
-                Self::Tokens(x.clone().mask_fill(mask, 0), lengths.clone())
+            Self::Tokens(tokens) => {
+                let rows = tokens.places.chunks(tokens.longest.max(1)).zip(kept);
+                let only = rows
+                    .flat_map(|(row, kept)| row.iter().map(|place| if *kept { *place } else { 0 }));
+                Self::Tokens(Tokens { places: only.collect(), ..tokens.clone() })
             }
             Self::Texts(texts) => {
                 let blank = |x: &Tensor<2>| {
@@ -143,6 +161,23 @@ impl Input {
         match self {
             Self::Vectors(x) => x.clone(),
             _ => unreachable!("a network for rows of numbers was given {self:?}"),
+        }
+    }
+
+    /// The batch as series, and how long each is.
+    pub(super) fn series(&self) -> (Tensor<3>, &[u32]) {
+        match self {
+            Self::Series(x, lengths) => (x.clone(), lengths),
+            _ => unreachable!("a network for series was given {self:?}"),
+        }
+    }
+
+    /// How many sequences there are, how long they are with padding, and how long each is without.
+    pub(super) fn lengths(&self) -> (usize, usize, &[u32]) {
+        match self {
+            Self::Series(x, lengths) => (lengths.len(), x.dims()[1], lengths),
+            Self::Tokens(tokens) => (tokens.lengths.len(), tokens.longest, &tokens.lengths),
+            _ => unreachable!("a network for sequences was given {self:?}"),
         }
     }
 
@@ -203,8 +238,8 @@ mod tests {
         assert_eq!((x.dims(), lengths), ([2, 2, 2], vec![1, 2]));
         let spec = InputSpec::Tokens { longest: 2, vocabulary: 9 };
         let text = input(Values::Tokens(vec![1, 2, 3, 4]), spec, None).only(&kept);
-        let Input::Tokens(x, lengths) = text else { unreachable!() };
-        assert_eq!(lengths, [2, 2]);
-        assert_eq!(x.into_data().try_into_vec_as::<i32>().unwrap(), [0, 0, 3, 4]);
+        let Input::Tokens(tokens) = text else { unreachable!() };
+        assert_eq!((&tokens.lengths[..], &tokens.words[..]), (&[2, 2][..], &[1, 2, 3, 4][..]));
+        assert_eq!(tokens.places[..], [0, 0, 2, 3]);
     }
 }

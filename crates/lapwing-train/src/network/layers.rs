@@ -20,7 +20,7 @@ pub(crate) enum Draw {
 }
 
 impl Draw {
-    fn numbers(self, inputs: usize, count: usize, draws: &mut Draws) -> Vec<f32> {
+    pub(crate) fn numbers(self, inputs: usize, count: usize, draws: &mut Draws) -> Vec<f32> {
         let inputs = inputs as f32;
         match self {
             Draw::Uniform => {
@@ -56,6 +56,24 @@ impl Linear {
             weight: Param::from_data(TensorData::new(weight, [inputs, outputs]), device),
             bias: Param::from_data(TensorData::new(bias, [outputs]), device),
         }
+    }
+
+    /// Of these numbers.
+    pub(crate) fn of(weight: Vec<f32>, bias: Vec<f32>, device: &Device) -> Self {
+        let outputs = bias.len();
+        let shape = [weight.len() / outputs.max(1), outputs];
+        Self {
+            weight: Param::from_data(TensorData::new(weight, shape), device),
+            bias: Param::from_data(TensorData::new(bias, [outputs]), device),
+        }
+    }
+
+    /// The same with biases that are zero.
+    pub(crate) fn without_bias(self) -> Self {
+        let [outputs] = self.bias.dims();
+        let zeros = TensorData::zeros::<f32, _>([outputs]);
+        let bias = Param::from_data(zeros, &self.bias.device());
+        Self { bias, ..self }
     }
 
     pub(crate) fn arrays(name: &str, [inputs, outputs]: [usize; 2]) -> Vec<ArraySpec> {
@@ -210,6 +228,37 @@ impl BatchNorm {
         let (mean, variance) = ((self.mean.id, mean), (self.variance.id, variance));
         training.moments.push(Moments { mean, variance, pixels });
         y
+    }
+}
+
+/// Batch normalisation of series `[n, moments, channels]` without parameters of its own, and a rectifier.
+#[derive(Module, Debug)]
+pub(crate) struct PlainNorm {
+    mean: Param<Tensor<1>>,
+    variance: Param<Tensor<1>>,
+}
+
+impl PlainNorm {
+    pub(crate) fn init(channels: usize, device: &Device) -> Self {
+        let BatchNorm { mean, variance, .. } = BatchNorm::init(channels, device);
+        Self { mean, variance }
+    }
+
+    pub(crate) fn arrays(name: &str, channels: usize) -> Vec<ArraySpec> {
+        ["mean", "variance"].map(|part| ArraySpec::kept(name, part, [channels])).to_vec()
+    }
+
+    pub(crate) fn relu(&self, x: Tensor<3>, training: Option<&mut Training>) -> Tensor<3> {
+        let [n, moments, channels] = x.dims();
+        let device = x.device();
+        let norm = BatchNorm {
+            gamma: Param::initialized(ParamId::new(), Tensor::ones([channels], &device)),
+            beta: Param::initialized(ParamId::new(), Tensor::zeros([channels], &device)),
+            mean: self.mean.clone(),
+            variance: self.variance.clone(),
+        };
+        let x = x.reshape([n, 1, moments, channels]);
+        norm.relu(x, None, training).reshape([n, moments, channels])
     }
 }
 

@@ -181,7 +181,7 @@ impl Forward for Mlp {
 mod tests {
     use super::super::{Architecture, ArchitectureError, Network};
     use super::*;
-    use crate::parameters::{to_vec, read};
+    use crate::parameters::{read, to_vec};
     use crate::random::Purpose;
     use burn::tensor::Tensor;
 

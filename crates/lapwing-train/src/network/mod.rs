@@ -7,6 +7,9 @@
 mod input;
 mod layers;
 mod registry;
+mod sequence;
+#[cfg(test)]
+mod sequence_tests;
 #[cfg(test)]
 mod tests;
 
@@ -37,6 +40,9 @@ registry::networks! {
     conv3net: Conv3Net(Conv3NetConfig),
     resnet20: ResNet20(ResNet20Config),
     difficult_cnn: DifficultCnn(DifficultCnnConfig),
+    resnet1d: ResNet1d(ResNet1dConfig),
+    lstm: Lstm(LstmConfig),
+    transformer: Transformer(TransformerConfig),
 }
 
 /// What a network's configuration knows.
@@ -119,6 +125,12 @@ pub(crate) struct Touched {
 impl Training {
     pub(crate) fn new(masks: Draws) -> Self {
         Self { masks, moments: Vec::new(), touched: Vec::new() }
+    }
+
+    /// A share to drop and a seed for it, where there is training and anything to drop.
+    pub(crate) fn chance(training: &mut Option<&mut Self>, share: f32) -> Option<(f32, u64)> {
+        let training = training.as_deref_mut().filter(|_| share > 0.0)?;
+        Some((share, training.masks.bits()))
     }
 }
 

@@ -86,7 +86,7 @@ fn difficult_cnn(outputs: usize) -> Architecture {
 }
 
 /// The script's parameters: sines of the place of the array and of the number in it.
-fn fixed(architecture: &Architecture) -> Network {
+pub(super) fn fixed(architecture: &Architecture) -> Network {
     let network = architecture.init(0, 0, &Device::flex().autodiff()).unwrap();
     let mut parameters = read(&network);
     for (place, array) in parameters.iter_mut().enumerate() {
@@ -103,18 +103,20 @@ fn fixed(architecture: &Architecture) -> Network {
     write(network, &parameters).unwrap()
 }
 
+/// The script's inputs, one after another.
+pub(super) fn wave(i: usize) -> f32 {
+    let i = i as f64;
+    (0.5 + 0.5 * (0.11 * i + 0.0007 * i * i % 6.0).sin()) as f32
+}
+
 /// The script's images.
 fn pictures(side: usize, channels: usize) -> Tensor<4> {
-    let pixel = |i: usize| {
-        let i = i as f64;
-        (0.5 + 0.5 * (0.11 * i + 0.0007 * i * i % 6.0).sin()) as f32
-    };
     let shape = [2, side, side, channels];
-    let pixels = (0..shape.iter().product()).map(pixel).collect::<Vec<_>>();
+    let pixels = (0..shape.iter().product()).map(wave).collect::<Vec<_>>();
     Tensor::from_data(TensorData::new(pixels, shape), &Device::flex().autodiff())
 }
 
-fn close(what: &str, ours: &[f32], theirs: &[f64], tolerance: f64) {
+pub(super) fn close(what: &str, ours: &[f32], theirs: &[f64], tolerance: f64) {
     assert_eq!(ours.len(), theirs.len(), "{what}");
     for (a, b) in ours.iter().zip(theirs) {
         let far = (f64::from(*a) - b).abs();
@@ -292,6 +294,7 @@ fn one_of_each() -> Vec<Architecture> {
         InputSpec::Image { height: 32, width: 32, channels: 3 },
         InputSpec::Image { height: 28, width: 28, channels: 1 },
         InputSpec::Text { longest: 5, vocabulary: 9, width: 2 },
+        InputSpec::Series { longest: 20, channels: 3 },
     ];
     let plan = |&kind: &NetworkKind| {
         let input = *forms.iter().find(|form| kind.takes(form)).unwrap();
@@ -359,6 +362,10 @@ fn every_network_gives_outputs_and_an_embedding_as_wide_as_it_says() {
                 let values = Values::Texts { tokens: vec![7, 7, 0], numbers: vec![0.5; 2 * width] };
                 Input::of(Block { values, lengths: Some(vec![3, 0]) }, spec, 2, &Device::flex())
             }
+            InputSpec::Tokens { longest, .. } => {
+                let values = Values::Tokens(vec![3; 2 * longest]);
+                Input::of(Block { values, lengths: Some(vec![3, 0]) }, spec, 2, &Device::flex())
+            }
             _ => {
                 let samples = Matrix::of(vec![0.5; 3 * spec.size()], spec).unwrap();
                 Input::gather(&samples, &[2, 0], View::Plain, &Device::flex()).unwrap()
@@ -378,9 +385,9 @@ fn a_network_that_is_not_for_the_samples_is_refused_with_what_it_takes() {
     assert_eq!(planned(None).unwrap().kind(), NetworkKind::Mlp);
     let error = planned(Some(NetworkKind::ResNet20)).unwrap_err().to_string();
     assert!(error.contains("32 × 32") && error.contains("rows of 7 numbers"), "{error}");
-    let text = InputSpec::Tokens { longest: 3, vocabulary: 9 };
-    let shape = DataShape { input: text, ..shape };
-    assert_eq!(Architecture::plan(&shape, &Wishes::default()), Err(PlanError::NoNetwork(text)));
+    let odd = InputSpec::Image { height: 7, width: 5, channels: 2 };
+    let shape = DataShape { input: odd, ..shape };
+    assert_eq!(Architecture::plan(&shape, &Wishes::default()), Err(PlanError::NoNetwork(odd)));
     let image = InputSpec::Image { height: 32, width: 32, channels: 3 };
     let wishes = Wishes { hidden: Some(vec![3]), ..Wishes::default() };
     let error = Architecture::plan(&DataShape { input: image, ..shape }, &wishes).unwrap_err();
