@@ -11,6 +11,7 @@ use crate::distinct::Distinct;
 use crate::error::DataError;
 use crate::file::TableFile;
 use crate::schema::{Kind, Reason, Role, Schema};
+use crate::series::Channels;
 use crate::survey::{Places, Survey};
 use crate::table::{Column, ColumnBuilder, Table};
 use crate::target::{Filled, TargetBuilder};
@@ -31,6 +32,11 @@ pub struct ReadOptions {
     pub ignore: Vec<String>,
     /// Columns of text to learn from, whether or not they are among `features`.
     pub text: Vec<String>,
+    /// Whether columns of text are learnt from alone.
+    pub text_alone: bool,
+    /// Channels of series to learn from, and from nothing else: columns of lists by name, or by a pattern such as `ecg_*`,
+    /// which may also stand for the columns of the moments of one channel.
+    pub series: Vec<String>,
     /// Kinds that override inference. A column named here is used even where inference would ignore it.
     pub types: BTreeMap<String, Kind>,
     /// What is learnt; inferred when not given.
@@ -48,6 +54,8 @@ impl ReadOptions {
             features: None,
             ignore: Vec::new(),
             text: Vec::new(),
+            text_alone: false,
+            series: Vec::new(),
             types: BTreeMap::new(),
             task: None,
             missing_tokens: MISSING_TOKENS.map(str::to_owned).to_vec(),
@@ -210,6 +218,7 @@ impl Dataset {
         let mut target =
             TargetBuilder::new(schema.task, &schema.columns[places.target], places.target, rows);
         let mut sources = ColumnBuilder::names(&options.source, places.source, rows);
+        let channels = Channels::of(&schema);
         let mut numbers = RowNumbers::new(survey.dropped.total() > 0, rows);
         let mut kept = 0;
         file.scan(|record| {
@@ -223,6 +232,7 @@ impl Dataset {
             for builder in &mut builders {
                 builder.push(&lexicon, record)?;
             }
+            channels.check(&builders, record)?;
             target.push(&lexicon, record)?;
             sources.push(&lexicon, record)?;
             numbers.push(record.row);

@@ -128,6 +128,26 @@ pub enum DataError {
         /// The columns.
         columns: [String; 2],
     },
+    /// A column that was named as a series cannot be one.
+    #[error("{}: column {column:?} {problem}", path.display())]
+    NotSeries {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// Why not.
+        problem: String,
+    },
+    /// A series that cannot be used.
+    #[error("{place}, column {column:?}: {problem}")]
+    Series {
+        /// Where it stands.
+        place: Place,
+        /// The column.
+        column: String,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A column that was named is not in the file.
     #[error("{} has no column {column:?}; its columns are {}", path.display(), listed(available))]
     MissingColumn {
@@ -431,6 +451,7 @@ fn article(kind: Kind) -> &'static str {
         Kind::Text => "a text",
         Kind::Vector => "a list of numbers",
         Kind::Image => "the path of a picture",
+        Kind::Series => "a list of numbers",
     }
 }
 

@@ -28,6 +28,7 @@ mod profile;
 mod records;
 mod rewrite;
 mod schema;
+mod series;
 mod shelter;
 mod split;
 mod survey;
@@ -44,8 +45,8 @@ pub use distinct::Distinct;
 pub use error::{DataError, Place, Stray};
 pub use file::TableFile;
 pub use input::{
-    Columns, EncodedRows, Encoder, EncoderConfig, Input, InputKind, PictureScale, TextEncoder,
-    Unseen,
+    Columns, EncodedRows, Encoder, EncoderConfig, Input, InputKind, PictureScale, SeriesScale,
+    TextEncoder, TokenEncoder, Unseen,
 };
 pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};

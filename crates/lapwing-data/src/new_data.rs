@@ -9,6 +9,7 @@ use crate::dataset::{Dropped, RowNumbers, Sources};
 use crate::error::DataError;
 use crate::file::TableFile;
 use crate::schema::Schema;
+use crate::series::Channels;
 use crate::table::{ColumnBuilder, MISSING, Table};
 use crate::target::TargetBuilder;
 use crate::value::{Lexicon, Value};
@@ -74,6 +75,7 @@ impl NewData {
             }
             None => None,
         };
+        let channels = Channels::of(schema);
         let mut dropped = Dropped::default();
         let mut numbers = RowNumbers::new(target.is_some(), 0);
         let mut rows = 0;
@@ -101,6 +103,7 @@ impl NewData {
             for builder in builders.iter_mut().chain(&mut groups) {
                 builder.push(&lexicon, record)?;
             }
+            channels.check(&builders, record)?;
             numbers.push(record.row);
             rows += 1;
             Ok(())

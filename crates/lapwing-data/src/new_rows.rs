@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::error::DataError;
 use crate::picture;
 use crate::records::Records;
-use crate::schema::{Kind, Schema};
+use crate::schema::{ColumnSchema, Kind, Schema};
+use crate::series::{Channels, MOST_MOMENTS};
 use crate::table::{ColumnBuilder, Table};
 use crate::value::Lexicon;
 
@@ -74,8 +75,13 @@ impl<'a> NewRows<'a> {
     ) -> Result<(), E> {
         let Self { records, schema, positions } = self;
         let path = records.path().to_owned();
-        let values = |kind| if kind == Kind::Image { picture::NUMBERS } else { 1 };
-        let values: usize = schema.features().map(|column| values(column.kind)).sum();
+        let values = |column: &ColumnSchema| match column.kind {
+            Kind::Image => picture::NUMBERS,
+            Kind::Series => column.storage.width.min(MOST_MOMENTS),
+            _ => 1,
+        };
+        let values: usize = schema.features().map(values).sum();
+        let channels = Channels::of(schema);
         let rows = (PART / values.max(1)).clamp(FEWEST_ROWS, MOST_ROWS);
         let lexicon = Lexicon::new(&schema.missing_tokens);
         let start = || -> Vec<ColumnBuilder> {
@@ -98,6 +104,7 @@ impl<'a> NewRows<'a> {
             for builder in &mut builders {
                 builder.push(&lexicon, record)?;
             }
+            channels.check(&builders, record)?;
             (len, read) = (len + 1, record.read);
             Ok::<(), E>(())
         })?;

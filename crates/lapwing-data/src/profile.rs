@@ -55,9 +55,11 @@ pub(crate) struct Profile {
     first_text: Option<Sighting>,
     first_number: Option<Sighting>,
     first_dressed: Option<Sighting>,
-    /// Lists of numbers, and the length of the first.
+    /// Lists of numbers, and the length of the first, the shortest and the longest.
     lists: u64,
     width: usize,
+    shortest: usize,
+    longest: usize,
     counter: DistinctCounter,
 }
 
@@ -172,6 +174,8 @@ impl Profile {
             first_dressed: None,
             lists: 0,
             width: 0,
+            shortest: usize::MAX,
+            longest: 0,
             counter: DistinctCounter::default(),
         }
     }
@@ -182,6 +186,8 @@ impl Profile {
                 self.width = numbers.len();
             }
             self.lists += 1;
+            self.shortest = self.shortest.min(numbers.len());
+            self.longest = self.longest.max(numbers.len());
             return;
         }
         match lexicon.look(raw) {
@@ -287,6 +293,14 @@ impl Profile {
     pub(crate) fn is_few_integers(&self, limit: u64) -> bool {
         let dressed = self.dressed(self.numerals().unwrap_or_default());
         self.integers && dressed.integers && self.distinct().count <= limit
+    }
+
+    /// How long series are, in words.
+    pub(crate) fn moments(&self) -> String {
+        match (self.shortest, self.longest) {
+            (shortest, longest) if shortest == longest => format!("{longest} moments"),
+            (shortest, longest) => format!("{shortest} to {longest} moments"),
+        }
     }
 
     /// What the column is, judged by its values and its name alone.
@@ -401,7 +415,7 @@ impl Profile {
                 Kind::Categorical => {
                     nearly_all_differ || (is_id_name(name) && distinct > MAX_GROUPS)
                 }
-                Kind::Date | Kind::Text | Kind::Vector | Kind::Image => false,
+                Kind::Date | Kind::Text | Kind::Vector | Kind::Image | Kind::Series => false,
             };
         if id_like {
             return Some(Reason::IdLike);
@@ -419,8 +433,9 @@ impl Profile {
         let range = self.range.and(self.dressed(numerals).range);
         let (low, high) = (range.low / unit, range.high / unit);
         let far_from_zero = low.abs().max(high.abs()) > 8.0 * (high - low);
+        let width = if kind == Kind::Series { self.longest } else { self.width };
         let offset = if low.is_finite() && far_from_zero { low } else { 0.0 };
-        Storage { offset, unit, with_time: self.with_time, numerals, width: self.width }
+        Storage { offset, unit, with_time: self.with_time, numerals, width }
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Kind {
     Vector,
     /// Paths of picture files.
     Image,
+    /// Numbers over time, more or fewer of them in each row.
+    Series,
 }
 
 impl fmt::Display for Kind {
@@ -43,6 +45,7 @@ impl fmt::Display for Kind {
             Self::Text => "text",
             Self::Vector => "vector",
             Self::Image => "image",
+            Self::Series => "series",
         })
     }
 }
@@ -124,6 +127,10 @@ pub enum Reason {
     Unsupported,
     /// Another column holds pictures, which are learnt from alone.
     BesidePictures,
+    /// Other columns hold series, which are learnt from alone.
+    BesideSeries,
+    /// Other columns hold text, and the network reads nothing else.
+    BesideText,
 }
 
 impl fmt::Display for Reason {
@@ -138,6 +145,8 @@ impl fmt::Display for Reason {
             Self::BeyondPrecision => "whole numbers beyond 2^53 that differ in lost digits",
             Self::Unsupported => "unsupported type",
             Self::BesidePictures => "pictures are learnt from alone",
+            Self::BesideSeries => "series are learnt from alone",
+            Self::BesideText => "the network reads text alone",
         })
     }
 }
@@ -179,7 +188,7 @@ pub(crate) struct Storage {
     /// How the numbers are written in text.
     #[serde(default)]
     pub(crate) numerals: Numerals,
-    /// Numbers of a vector.
+    /// Numbers of a vector; of a series, those of the longest.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) width: usize,
 }
@@ -205,6 +214,9 @@ pub struct Schema {
     pub classes: Vec<String>,
     /// Texts that stand for a missing value.
     pub missing_tokens: Vec<String>,
+    /// The columns of each channel, where series are learnt from: one column of lists, or one for each moment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Vec<String>>,
 }
 
 impl Schema {

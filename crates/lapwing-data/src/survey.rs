@@ -7,6 +7,7 @@ use crate::error::{DataError, Place, Stray};
 use crate::file::{Record, TableFile};
 use crate::profile::{Doubt, Profile, Sighting};
 use crate::schema::{ColumnSchema, Kind, Reason, Role, Schema};
+use crate::series;
 use crate::value::{Lexicon, Value};
 
 type Result<T> = std::result::Result<T, DataError>;
@@ -21,6 +22,8 @@ pub(crate) struct Places {
     features: Option<Vec<usize>>,
     ignore: Vec<usize>,
     text: Vec<usize>,
+    /// The columns of each channel.
+    series: Vec<Vec<usize>>,
 }
 
 impl Places {
@@ -28,13 +31,16 @@ impl Places {
         let positions = |names: &[String]| {
             names.iter().map(|name| file.position(name)).collect::<Result<Vec<_>>>()
         };
-        let places = Self {
+        let mut places = Self {
             target: file.position(&options.target)?,
             source: file.position(&options.source)?,
             features: options.features.as_deref().map(positions).transpose()?,
             ignore: positions(&options.ignore)?,
             text: positions(&options.text)?,
+            series: Vec::new(),
         };
+        let taken = [&[places.target, places.source], &places.ignore[..]].concat();
+        places.series = series::channels(file, &options.series, &taken)?;
         let conflict = |column: usize, first, second| {
             Err(DataError::RoleConflict { column: file.columns()[column].clone(), first, second })
         };
@@ -73,6 +79,17 @@ impl Places {
             .find(|(is, _)| *is)
             {
                 return conflict(column, role, "text");
+            }
+        }
+        for &column in places.series.iter().flatten() {
+            let roles = [
+                (column == places.target, "target"),
+                (column == places.source, "source"),
+                (places.ignore.contains(&column), "ignored"),
+                (places.text.contains(&column), "text"),
+            ];
+            if let Some((_, role)) = roles.into_iter().find(|(is, _)| *is) {
+                return conflict(column, role, "series");
             }
         }
         let asked = places.features.iter().flatten().chain([&places.target, &places.source]);
@@ -156,6 +173,15 @@ impl Survey {
         let mut columns: Vec<ColumnSchema> = (0..self.profiles.len())
             .map(|column| self.column(file, places, options, column))
             .collect();
+        if !places.series.is_empty() {
+            let of_series = |column: usize| places.series.iter().flatten().any(|&of| of == column);
+            let others = columns.iter_mut().enumerate().filter(|(at, _)| !of_series(*at));
+            others.for_each(|(_, column)| leave_out(column, Reason::BesideSeries));
+        }
+        if options.text_alone && !places.text.is_empty() {
+            let others = columns.iter_mut().filter(|column| column.kind != Kind::Text);
+            others.for_each(|column| leave_out(column, Reason::BesideText));
+        }
         let pictures =
             |column: &ColumnSchema| column.kind == Kind::Image && column.role.is_feature();
         if columns.iter().any(pictures) {
@@ -183,6 +209,11 @@ impl Survey {
             columns,
             classes: Vec::new(),
             missing_tokens: options.missing_tokens.clone(),
+            series: places
+                .series
+                .iter()
+                .map(|columns| columns.iter().map(|&at| file.columns()[at].clone()).collect())
+                .collect(),
         })
     }
 
@@ -205,6 +236,7 @@ impl Survey {
             if decided
                 || options.types.contains_key(&column.name)
                 || options.text.contains(&column.name)
+                || schema.series.iter().flatten().any(|name| *name == column.name)
             {
                 continue;
             }
@@ -260,7 +292,7 @@ impl Survey {
                 Task::Classification
             }
             Kind::Numeric | Kind::Date | Kind::Vector => Task::Regression,
-            Kind::Image => Task::Classification,
+            Kind::Image | Kind::Series => Task::Classification,
         }
     }
 
@@ -279,7 +311,8 @@ impl Survey {
         let named = asked_kind.is_some() || listed == Some(true);
 
         let text = places.text.contains(&column);
-        let role = if text {
+        let series = places.series.iter().flatten().any(|&of| of == column);
+        let role = if text || series {
             Role::Feature
         } else if column == places.target {
             Role::Target
@@ -299,6 +332,8 @@ impl Survey {
             }
         };
         let kind = match asked_kind.unwrap_or(finding.kind) {
+            _ if series && finding.kind == Kind::Vector => Kind::Series,
+            _ if series => Kind::Numeric,
             // A list is nothing else, whatever it is called.
             _ if finding.kind == Kind::Vector => Kind::Vector,
             // Free text that is used all the same is used as levels.
@@ -311,9 +346,18 @@ impl Survey {
             role,
             missing: profile.missing(),
             distinct: profile.distinct(),
-            note: finding.note,
+            note: if kind == Kind::Series { Some(profile.moments()) } else { finding.note },
             storage: profile.storage(kind),
             name,
         }
+    }
+}
+
+/// Learns nothing from a column.
+fn leave_out(column: &mut ColumnSchema, reason: Reason) {
+    match column.role {
+        Role::Feature => column.role = Role::Ignored(reason),
+        Role::SourceAndFeature => column.role = Role::Source,
+        Role::Target | Role::Source | Role::Ignored(_) => {}
     }
 }

@@ -9,6 +9,7 @@ use crate::error::{DataError, Place, shortened};
 use crate::file::Record;
 use crate::picture;
 use crate::schema::{ColumnSchema, Kind, Storage};
+use crate::series::MOST_MOMENTS;
 use crate::texts::Texts;
 use crate::value::{Lexicon, Raw, Value, write_raw};
 
@@ -47,6 +48,8 @@ pub(crate) enum Values {
     Texts(Texts),
     /// Equally many numbers per row, row after row.
     Vectors { values: Vec<f32>, width: usize },
+    /// More or fewer numbers per row, row after row, and where those of each row end.
+    Series { values: Vec<f32>, ends: Vec<usize> },
     /// Paths of pictures, and the pixels of one after another.
     Pictures { paths: Vec<Box<str>>, pixels: Vec<u8> },
 }
@@ -120,7 +123,7 @@ impl Column {
             Values::Numbers { values, .. } => values[row as usize].is_nan(),
             Values::Codes { codes, .. } => codes[row as usize] == MISSING,
             Values::Texts(texts) => texts.is_blank(row),
-            Values::Vectors { .. } => false,
+            Values::Vectors { .. } | Values::Series { .. } => false,
             Values::Pictures { .. } => false,
         }
     }
@@ -164,11 +167,24 @@ impl Column {
                 }
                 text
             }
+            Values::Series { values, ends } => {
+                let mut text = String::new();
+                if let Some(numbers) = series_of(values, ends, row) {
+                    write_raw(Raw::List(numbers), &mut text);
+                }
+                text
+            }
             Values::Pictures { paths, .. } => {
                 paths.get(row as usize).map_or_else(String::new, ToString::to_string)
             }
         }
     }
+}
+
+/// The series of a row.
+pub(crate) fn series_of<'a>(values: &'a [f32], ends: &[usize], row: u32) -> Option<&'a [f32]> {
+    let begin = row.checked_sub(1).map_or(Some(0), |before| ends.get(before as usize).copied())?;
+    values.get(begin..*ends.get(row as usize)?)
 }
 
 fn display_number(value: f32, storage: &Storage, is_date: bool) -> String {
@@ -220,6 +236,9 @@ impl ColumnBuilder {
             Kind::Vector => Values::Vectors { values: Vec::new(), width: storage.width },
             Kind::Categorical => {
                 Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() }
+            }
+            Kind::Series => {
+                Values::Series { values: Vec::new(), ends: Vec::with_capacity(capacity) }
             }
             Kind::Image => Values::Pictures {
                 paths: Vec::with_capacity(capacity),
@@ -303,6 +322,33 @@ impl ColumnBuilder {
                 }
                 values.extend_from_slice(numbers);
             }
+            Values::Series { values, ends } => {
+                let invalid = |problem: String| DataError::Series {
+                    place: record.place(),
+                    column: self.name.clone(),
+                    problem,
+                };
+                let numbers = match raw {
+                    Raw::List(numbers) => numbers,
+                    Raw::Null => return Err(invalid("the series has no numbers".to_owned())),
+                    _ => {
+                        let problem = "expected a list of numbers, as Parquet has them";
+                        return Err(invalid(problem.to_owned()));
+                    }
+                };
+                if let Some(at) = numbers.iter().position(|number| !number.is_finite()) {
+                    let problem =
+                        format!("the number in place {} is missing or not finite", at + 1);
+                    return Err(invalid(problem));
+                }
+                if numbers.len() > MOST_MOMENTS {
+                    let problem =
+                        format!("the series has {} moments; at most {MOST_MOMENTS}", numbers.len());
+                    return Err(invalid(problem));
+                }
+                values.extend_from_slice(numbers);
+                ends.push(values.len());
+            }
             Values::Texts(texts) => match raw {
                 // As it stands: `None` is a word like any other.
                 Raw::Text(text) => texts.push(text),
@@ -321,6 +367,25 @@ impl ColumnBuilder {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How long the last series is, where the column holds series.
+    pub(crate) fn last_moments(&self) -> Option<usize> {
+        let Values::Series { ends, .. } = &self.values else { return None };
+        let begin = ends.len().checked_sub(2).map_or(0, |before| ends[before]);
+        Some(ends.last()? - begin)
+    }
+
+    /// Whether the last value is a number.
+    pub(crate) fn last_is_number(&self) -> bool {
+        match &self.values {
+            Values::Numbers { values, .. } => values.last().is_some_and(|value| !value.is_nan()),
+            _ => false,
+        }
     }
 
     /// Reads the pictures that wait.
@@ -348,6 +413,7 @@ impl ColumnBuilder {
             }
             Values::Texts(texts) => texts.shrink_to_fit(),
             Values::Vectors { values, .. } => values.shrink_to_fit(),
+            Values::Series { values, .. } => values.shrink_to_fit(),
             Values::Pictures { paths, pixels } => {
                 paths.shrink_to_fit();
                 pixels.shrink_to_fit();

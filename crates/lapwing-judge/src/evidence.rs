@@ -40,6 +40,12 @@ pub struct WorstRow {
     /// Where the row is a text: its beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Where the row is a series: its course in each channel that is shown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<Vec<f32>>,
+    /// The same of a row that has its label, and of which the model is surest.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub typical: Vec<Vec<f32>>,
 }
 
 /// Given labels against the model's.

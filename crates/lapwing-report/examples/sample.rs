@@ -229,6 +229,7 @@ fn evidence(s: usize, random: &mut Random) -> Evidence {
             ],
             picture: None,
             text: None,
+            ..Default::default()
         }
     });
     Evidence {

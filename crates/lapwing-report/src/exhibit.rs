@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::confusion::Matrix;
 use crate::distribution::{self, ResidualPicture};
 use crate::phrase::phrases;
+use crate::spark::Spark;
 use crate::{Report, name, number, reason};
 
 /// Flagged sources whose evidence is shown.
@@ -31,6 +32,7 @@ pub(crate) struct EvidenceView {
     rows: Vec<RowView>,
     pictures: bool,
     texts: bool,
+    sparks: bool,
     probabilities: bool,
     matrix: Option<Matrix>,
     residuals: Option<ResidualPicture>,
@@ -46,6 +48,7 @@ struct RowView {
     features: Vec<String>,
     picture: Option<String>,
     text: Option<String>,
+    spark: Option<Spark>,
 }
 
 /// The evidence there is room for, on the worst sources first.
@@ -90,6 +93,7 @@ impl EvidenceView {
             probabilities: rows.clone().any(|row| row.probability.is_some()),
             pictures: rows.clone().any(|row| row.picture.is_some()),
             texts: rows.clone().any(|row| row.text.is_some()),
+            sparks: rows.clone().any(|row| !row.lines.is_empty()),
             rows: rows
                 .map(|row| RowView {
                     row: row.row.to_string(),
@@ -102,6 +106,7 @@ impl EvidenceView {
                     features: row.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
                     picture: row.picture.clone(),
                     text: row.text.as_deref().map(name::passage),
+                    spark: Spark::new(&row.lines, &row.typical),
                 })
                 .collect(),
             matrix,

@@ -33,6 +33,7 @@ mod reason;
 mod report;
 mod scale;
 mod sentences;
+mod spark;
 mod table;
 mod warning;
 

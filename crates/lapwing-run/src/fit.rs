@@ -149,7 +149,11 @@ impl<'a> Job<'a> {
         }
         let device: DeviceName = settings.device.as_deref().unwrap_or("cpu").parse()?;
         let guards = guards(dataset, split, settings)?;
-        let input = InputKind::of(&dataset.schema).fit(dataset, &split.train)?;
+        let kind = match InputKind::of(&dataset.schema) {
+            InputKind::Text if settings.reads_words() => InputKind::Tokens,
+            kind => kind,
+        };
+        let input = kind.fit(dataset, &split.train)?;
         let sources = sources_in(dataset, &split.train).len();
         let wants_trees = settings.wants_trees();
         if wants_trees && count > 1 {

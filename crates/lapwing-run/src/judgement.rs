@@ -56,7 +56,8 @@ pub(crate) fn judge(
 
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by(|&a, &b| sources[a].worst_first(&sources[b]));
-    let mut exhibits = Exhibits { job, fit, samples, part: &train, worst: BTreeMap::new() };
+    let surest = train.surest(|source| !verdicts[source].is_flagged());
+    let mut exhibits = Exhibits { job, fit, samples, part: &train, worst: BTreeMap::new(), surest };
     let flagged = order.iter().filter(|&&source| verdicts[source].is_flagged());
     for &source in flagged.take(MOST_EVIDENCE) {
         exhibits.look(source)?;
@@ -103,6 +104,28 @@ impl<'a> Lists<'a> {
         Self { part, sources, target, classes: &dataset.schema.classes }
     }
 
+    /// Of each class, the place of the row whose label the model gives the highest probability, among sources that
+    /// are `sound`; nothing where targets are values.
+    fn surest(&self, sound: impl Fn(usize) -> bool) -> Vec<Option<u32>> {
+        let Answers::Classes { names, given, probabilities } = self.answered().answers else {
+            return Vec::new();
+        };
+        let mut surest: Vec<Option<u32>> = vec![None; names.len()];
+        let probability = |place: u32| {
+            let at = place as usize;
+            probabilities[at * names.len() + given[at] as usize]
+        };
+        for place in 0..given.len() as u32 {
+            let best = &mut surest[given[place as usize] as usize];
+            if sound(self.sources[place as usize] as usize)
+                && best.is_none_or(|best| probability(place) > probability(best))
+            {
+                *best = Some(place);
+            }
+        }
+        surest
+    }
+
     fn answered(&self) -> Answered<'_> {
         let answers = match (&self.target, &self.part.predictions) {
             (Targets::Classes { labels, .. }, Predictions::Classes { probabilities, .. }) => {
@@ -126,6 +149,8 @@ struct Exhibits<'a> {
     part: &'a Lists<'a>,
     /// Places and losses of the worst rows of the sources that were looked at, worst first.
     worst: BTreeMap<usize, Vec<(u32, f32)>>,
+    /// Of each class, the place of the row that the model is surest of, from a source that is not flagged.
+    surest: Vec<Option<u32>>,
 }
 
 impl Exhibits<'_> {
@@ -157,8 +182,10 @@ impl Exhibits<'_> {
         let worst = self.worst.get(&source).into_iter().flatten();
         let worst_rows: Vec<WorstRow> =
             worst.map(|&(place, loss)| self.row(place, loss)).collect::<Result<_, _>>()?;
-        // A picture says what its pixels say, and a text what its words say.
-        let speaks = worst_rows.iter().any(|row| row.picture.is_some() || row.text.is_some());
+        // A picture says what its pixels say, a text what its words say, and a series what its line says.
+        let speaks =
+            |row: &WorstRow| row.picture.is_some() || row.text.is_some() || !row.lines.is_empty();
+        let speaks = worst_rows.iter().any(speaks);
         let named = dataset.schema.features().take(if speaks { 0 } else { SHOWN_FEATURES });
         Ok(Evidence {
             source: dataset.sources.names[source].clone(),
@@ -168,10 +195,18 @@ impl Exhibits<'_> {
         })
     }
 
+    /// A row with the label of the one at a place, and of which the model is surest.
+    fn typical(&self, place: u32) -> Option<u32> {
+        let Targets::Classes { labels, .. } = &self.part.target else { return None };
+        let surest = self.surest.get(labels[place as usize] as usize).copied().flatten()?;
+        Some(self.part.part.rows[surest as usize])
+    }
+
     fn row(&self, place: u32, loss: f32) -> Result<WorstRow, RunError> {
         let dataset = self.job.dataset();
         let row = self.part.part.rows[place as usize];
         let (mut features, mut picture, mut text) = (Vec::new(), None, None);
+        let (mut lines, mut typical) = (Vec::new(), Vec::new());
         match self.samples.exhibit(row)? {
             Exhibit::Cells(cells) => features = cells.into_iter().take(SHOWN_FEATURES).collect(),
             Exhibit::Picture { width, height, rgb } => {
@@ -180,8 +215,14 @@ impl Exhibits<'_> {
                 picture = Some(STANDARD.encode(png));
             }
             Exhibit::Text(shown) => text = Some(shown),
-            // No table gives these yet.
-            Exhibit::Line(_) => {}
+            Exhibit::Lines(own) => {
+                lines = own;
+                if let Some(like) = self.typical(place)
+                    && let Exhibit::Lines(like) = self.samples.exhibit(like)?
+                {
+                    typical = like;
+                }
+            }
         }
         let at = place as usize;
         let (given, predicted, probability) = match self.part.answered().answers {
@@ -210,6 +251,8 @@ impl Exhibits<'_> {
             features,
             picture,
             text,
+            lines,
+            typical,
         })
     }
 }

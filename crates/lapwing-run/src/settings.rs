@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use lapwing_core::{LapConfig, LapError, leniency_for_false_alarm};
 use lapwing_data::{Kind, ReadOptions, SplitConfig};
-use lapwing_sample::Task;
+use lapwing_sample::{InputSpec, Task};
 use lapwing_train::{
     Audience, Guards, Loss, METHODS, MethodConfig, MethodError, MethodKind, Parameter, Weighs,
     Wishes,
@@ -163,6 +163,8 @@ settings! {
     ignore: Vec<String>,
     /// Columns of text to learn from.
     text: Vec<String>,
+    /// Channels of series to learn from.
+    series: Vec<String>,
     /// What is learnt.
     task: Choice<Task>,
     /// Table to test on.
@@ -393,9 +395,17 @@ impl Settings {
         options.features.clone_from(&self.features);
         options.ignore = self.ignore.clone().unwrap_or_default();
         options.text = self.text.clone().unwrap_or_default();
+        options.text_alone = self.reads_words();
+        options.series = self.series.clone().unwrap_or_default();
         options.types = self.types.clone().unwrap_or_default();
         options.task = self.task.and_then(Choice::chosen);
         Ok(options)
+    }
+
+    /// Whether the network that is asked for reads texts word by word, and nothing beside them.
+    pub(crate) fn reads_words(&self) -> bool {
+        let network = self.model.and_then(Choice::chosen).and_then(ModelKind::network);
+        network.is_some_and(|kind| kind.takes(&InputSpec::Tokens { longest: 1, vocabulary: 2 }))
     }
 
     /// How rows are split: a fifth is for testing where there is no table for it.

@@ -145,8 +145,8 @@ pub enum Exhibit {
     Cells(Vec<String>),
     /// A text.
     Text(String),
-    /// A course over time.
-    Line(Vec<f32>),
+    /// Courses over time, one for each channel that is shown, thinned to a few points.
+    Lines(Vec<Vec<f32>>),
     /// A picture.
     Picture {
         /// Pixels from left to right.

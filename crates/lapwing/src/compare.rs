@@ -85,6 +85,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     text: Option<Vec<String>>,
 
+    /// Learn from these channels of series: columns of lists, or a pattern such as 'ecg_*'; they are learnt from alone
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    series: Option<Vec<String>>,
+
     /// The column with paths of pictures, relative to the table; they are learnt from alone
     #[arg(long, value_name = "COLUMN")]
     image: Option<String>,
@@ -192,6 +196,7 @@ impl Arguments {
             features: self.features.clone(),
             ignore: self.ignore.clone(),
             text: self.text.clone(),
+            series: self.series.clone(),
             types: self.image.clone().map(|column| [(column, Kind::Image)].into()),
             task: self.task,
             test: self.test.clone(),

@@ -80,6 +80,11 @@ struct TableFlags {
     #[arg(long, value_name = "A,B")]
     text: Option<Vec<String>>,
 
+    /// Learn from these channels of series: columns of lists of numbers (Parquet), or a pattern such as 'ecg_*' for
+    /// columns that are the moments of a channel; they are learnt from alone
+    #[arg(long, value_name = "A,B")]
+    series: Option<Vec<String>>,
+
     /// The column with paths of pictures (PNG, JPEG, GIF, WebP), relative to the table; they are learnt from alone
     #[arg(long, value_name = "COLUMN")]
     image: Option<String>,
@@ -309,6 +314,7 @@ impl Arguments {
             features: table.features.clone(),
             ignore: table.ignore.clone(),
             text: table.text.clone(),
+            series: table.series.clone(),
             types: table.types(),
             task: table.task,
             test: table.test.clone(),
@@ -544,11 +550,13 @@ fn stopped(
 
 /// Names of columns may hold commas.
 fn name_columns(asked: &mut Settings) -> anyhow::Result<()> {
-    let lists = || asked.features.iter().chain(&asked.ignore).chain(&asked.text).flatten();
+    let lists = || {
+        asked.features.iter().chain(&asked.ignore).chain(&asked.text).chain(&asked.series).flatten()
+    };
     if lists().any(|value| value.contains(',')) {
         let file = TableFile::open(asked.data()?)?;
         let known = |name: &str| file.columns().iter().any(|column| column == name);
-        let lists = [&mut asked.features, &mut asked.ignore, &mut asked.text];
+        let lists = [&mut asked.features, &mut asked.ignore, &mut asked.text, &mut asked.series];
         for list in lists.into_iter().flatten() {
             *list = names::listed(list, known);
         }

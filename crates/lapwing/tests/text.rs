@@ -236,3 +236,46 @@ fn methods_are_compared_and_labels_corrupted_beside_a_text() {
     );
     assert!(said.contains("noise-rate") && said.contains("cdr"), "{said}");
 }
+
+#[test]
+fn networks_that_read_word_by_word_learn_what_a_word_does_to_the_next() {
+    let place = Place::new();
+    place.write("reviews.csv", &reviews(600, 1));
+    let clean: String = reviews(300, 2)
+        .lines()
+        .filter(|line| !line.contains("parrot"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    place.write("clean.csv", &clean);
+    let train = "train reviews.csv --target verdict --source critic --text review --no-folds --out";
+    for (model, flags) in [
+        ("lstm", "--hidden 32 --learning-rate 0.01 --epochs 20"),
+        ("transformer", "--hidden 32 --learning-rate 0.002 --epochs 12"),
+    ] {
+        let words = format!("{train} run --force --model {model} {flags}");
+        let done = place.lapwing(&words).assert().success();
+        let said = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+        assert!(said.contains("the network reads text alone"), "{said}");
+        let right = accuracy(&place, "clean.csv");
+        assert!(right > 0.9, "{model}: {right}");
+        place.write("new.csv", "review\n\nthis film was not great\nwyrds\n");
+        assert_eq!(stdout(&place, "predict run new.csv").lines().count(), 4);
+    }
+    assert!(place.text("run/model.json").contains("\"tokens\""));
+}
+
+#[test]
+fn a_killed_lstm_goes_on_to_the_same_bytes() {
+    let place = Place::new();
+    place.write("reviews.csv", &reviews(200, 1));
+    let train = "train reviews.csv --target verdict --source critic --text review --no-folds -q --model lstm \
+                 --hidden 20,12 --epochs 4";
+    place.lapwing(&format!("{train} --out whole --threads 1")).assert().success();
+    killed(&place, train, "cut");
+    place.lapwing("train --resume cut -q --threads 2").assert().success();
+    for name in ["model.safetensors", "model.json", "sources.csv"] {
+        assert!(
+            place.read(&format!("whole/{name}")) == place.read(&format!("cut/{name}")),
+            "{name}"
+        );
+    }
+}

@@ -110,7 +110,7 @@ impl<'a> Bound<'a> {
             (_, Values::Codes { codes, .. }) => {
                 Self::Levels { codes, places: Vec::new(), other: f32::NAN }
             }
-            (_, Values::Texts(_) | Values::Pictures { .. }) => {
+            (_, Values::Texts(_) | Values::Pictures { .. } | Values::Series { .. }) => {
                 Self::Levels { codes: &[], places: Vec::new(), other: f32::NAN }
             }
         }

@@ -18,15 +18,19 @@ use crate::table::Table;
 
 pub use self::image::PictureScale;
 pub use columns::Columns;
+pub use series::SeriesScale;
 pub use table::{Encoder, EncoderConfig, Unseen};
 pub use table_rows::EncodedRows;
 pub use text::TextEncoder;
+pub use tokens::TokenEncoder;
 
 registry::inputs! {
     columns: Columns(Columns),
     table: Table(Encoder),
     text: Text(TextEncoder),
     image: Image(PictureScale),
+    series: Series(SeriesScale),
+    tokens: Tokens(TokenEncoder),
 }
 
 impl InputKind {
@@ -35,6 +39,7 @@ impl InputKind {
         let holds = |kind| schema.features().any(|column| column.kind == kind);
         match () {
             () if holds(Kind::Image) => Self::Image,
+            () if !schema.series.is_empty() => Self::Series,
             () if holds(Kind::Text) => Self::Text,
             () => Self::Table,
         }

@@ -231,7 +231,7 @@ pub(super) fn fit_columns(table: &Table, rows: &[u32], config: &EncoderConfig) -
             let scale = |at| Scale::of(of(at).map(f64::from));
             Some(Encoding::Vector { scales: (0..*width).map(scale).collect() })
         }
-        Values::Texts(_) | Values::Pictures { .. } => None,
+        Values::Texts(_) | Values::Pictures { .. } | Values::Series { .. } => None,
     };
     table.columns().iter().filter_map(fit).collect()
 }

@@ -40,7 +40,7 @@ struct SavedTextEncoder {
     vocabulary: Vocabulary,
 }
 
-fn texts(schema: &Schema) -> impl Iterator<Item = &ColumnSchema> {
+pub(super) fn texts(schema: &Schema) -> impl Iterator<Item = &ColumnSchema> {
     schema.features().filter(|column| column.kind == Kind::Text)
 }
 
@@ -60,7 +60,7 @@ impl TextEncoder {
 }
 
 /// The columns of text in a table.
-fn columns<'a>(schema: &Schema, table: &'a Table) -> Result<Vec<&'a Texts>, DataError> {
+pub(super) fn columns<'a>(schema: &Schema, table: &'a Table) -> Result<Vec<&'a Texts>, DataError> {
     texts(schema)
         .map(|column| {
             let missing = || DataError::MissingColumn {

@@ -47,6 +47,13 @@ pub(crate) struct Vocabulary {
 impl Vocabulary {
     /// Of these rows, and of nothing else.
     pub(crate) fn fit(columns: &[&Texts], rows: &[u32]) -> Self {
+        let mut vocabulary = Self::of_words(columns, rows);
+        vocabulary.pairs = vocabulary.fit_pairs(columns, rows);
+        vocabulary
+    }
+
+    /// The same without pairs.
+    pub(crate) fn of_words(columns: &[&Texts], rows: &[u32]) -> Self {
         // Columns have numberings of their own.
         let mut counts: HashMap<&str, u32, FixedState> = HashMap::default();
         for texts in columns {
@@ -67,9 +74,7 @@ impl Vocabulary {
         words.sort_unstable_by_key(|&(word, rows)| (Reverse(rows), word));
         words.truncate(MOST_KEPT);
         let words = words.into_iter().map(|(word, _)| word.to_owned()).collect();
-        let mut vocabulary = Self { words, pairs: Vec::new() };
-        vocabulary.pairs = vocabulary.fit_pairs(columns, rows);
-        vocabulary
+        Self { words, pairs: Vec::new() }
     }
 
     fn fit_pairs(&self, columns: &[&Texts], rows: &[u32]) -> Vec<[u32; 2]> {

@@ -81,6 +81,8 @@ pub(crate) fn hostile() -> Report {
             loss: Some(3.0),
             features: vec![text(i), text(i + 2)],
             text: Some(text(i)),
+            lines: vec![vec![f32::MAX, f32::NAN, f32::MIN], Vec::new()],
+            typical: vec![vec![1.0, 2.0]],
             picture: None,
         }],
         comparison: Some(Comparison::Labels(Confusion {
