@@ -81,7 +81,7 @@ pub(crate) fn hostile() -> Report {
             loss: Some(3.0),
             features: vec![text(i), text(i + 2)],
             text: Some(text(i)),
-            lines: vec![vec![f32::MAX, f32::NAN, f32::MIN], Vec::new()],
+            lines: vec![vec![f32::MAX, 0.0, f32::MIN], Vec::new()],
             typical: vec![vec![1.0, 2.0]],
             picture: None,
         }],
