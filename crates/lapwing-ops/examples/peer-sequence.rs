@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use burn::tensor::{Device, Distribution, Gradients, Int, Tensor, TensorData};
 use lapwing_ops::{
-    AdamStep, Bags, Heads, Window1d, Window2d, adam_rows_step, adam_step, add_layer_norm, attention,
-    bag_means, batch_norm, conv1d, cross_entropy, drop_out, linear, lstm, max_pool2d, rows_of,
-    tune_process,
+    AdamStep, Bags, Heads, Window1d, Window2d, adam_rows_step, adam_step, add_layer_norm,
+    attention, bag_means, batch_norm, conv1d, cross_entropy, drop_out, linear, lstm, max_pool2d,
+    rows_of, tune_process,
 };
 
 fn main() -> std::io::Result<()> {
@@ -174,7 +174,8 @@ impl Training {
             Kind::Bag => {
                 let [batch] = self.classes.dims();
                 let (words, bags) = texts(batch, self.steps);
-                let rows = Tensor::from_inner(rows_of(self.table[0].clone(), &words)).require_grad();
+                let rows =
+                    Tensor::from_inner(rows_of(self.table[0].clone(), &words)).require_grad();
                 touched = Some((words, rows.clone()));
                 of.linear(bag_means(rows, &bags), false)
             }
@@ -199,8 +200,7 @@ impl Training {
     }
 
     fn update(&mut self, leaves: Vec<Tensor<1>>, gradients: &mut Gradients, step: AdamStep) {
-        let slopes: Vec<_> =
-            leaves.iter().map(|leaf| leaf.grad_remove(gradients)).collect();
+        let slopes: Vec<_> = leaves.iter().map(|leaf| leaf.grad_remove(gradients)).collect();
         // Nobody else may hold the parameters, or they would be copied.
         drop(leaves);
         for (at, slope) in slopes.into_iter().enumerate() {
@@ -269,8 +269,7 @@ impl Leaves<'_> {
         for layer in 0..2 {
             let chance = |at: u64| Some((0.1, seed * 100 + layer * 10 + at));
             let qkv = self.linear(x.clone(), false);
-            let heads =
-                Heads { count: 4, lengths: vec![moments as u32; n], dropout: chance(0) };
+            let heads = Heads { count: 4, lengths: vec![moments as u32; n], dropout: chance(0) };
             let seen = self.linear(attention(qkv, &heads), false);
             let (gamma, beta) = (self.take(), self.take());
             x = add_layer_norm(x, seen, gamma, beta, 1e-5, chance(1));
@@ -290,8 +289,7 @@ impl Leaves<'_> {
         for (at, (stride, padding)) in [(4, 6), (4, 5), (4, 5), (5, 5)].into_iter().enumerate() {
             let [n, moments, channels] = y.dims();
             let window = Window2d { stride: [1, stride], padding: [0, 0] };
-            let pooled =
-                max_pool2d(y.reshape([n, 1, moments, channels]), [1, stride], window);
+            let pooled = max_pool2d(y.reshape([n, 1, moments, channels]), [1, stride], window);
             let [_, _, moments, _] = pooled.dims();
             let short = conv1d(pooled.reshape([n, moments, channels]), self.take(), None, same);
             let wide = normalised(conv1d(x, self.take(), None, same));
