@@ -123,7 +123,7 @@ impl Training {
     }
 
     fn add(&mut self, shape: &[usize], from: Distribution) {
-        let count = shape.iter().product();
+        let count = shape.iter().product::<usize>();
         let plain = self.device.clone().inner();
         self.parameters.push((Tensor::random([count], from, &plain), shape.to_vec()));
         self.moments.push([0; 2].map(|_: u8| Tensor::zeros([count], &plain)));
