@@ -50,6 +50,7 @@ extern crate alloc;
 extern crate std;
 
 mod config;
+mod consensus;
 mod error;
 mod lap;
 mod leniency;
@@ -67,6 +68,7 @@ mod weighting;
 mod window;
 
 pub use config::{DISCRETE_AMOUNT, LapConfig, Ties};
+pub use consensus::{Answers, Consensus};
 pub use error::LapError;
 pub use lap::Lap;
 pub use leniency::{false_alarm_rate, leniency_for_false_alarm};

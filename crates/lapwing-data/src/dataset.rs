@@ -26,6 +26,8 @@ pub struct ReadOptions {
     pub target: String,
     /// Column that says where a row came from.
     pub source: String,
+    /// Column that says what a row is an answer to, where several sources answer on the same item.
+    pub item: Option<String>,
     /// Use these columns and no other; naming the source column makes it a feature too.
     pub features: Option<Vec<String>>,
     /// Do not use these columns.
@@ -51,6 +53,7 @@ impl ReadOptions {
         Self {
             target: target.into(),
             source: source.into(),
+            item: None,
             features: None,
             ignore: Vec::new(),
             text: Vec::new(),
@@ -73,18 +76,22 @@ pub struct Dropped {
     pub target_infinite: u64,
     /// The source was missing.
     pub source_missing: u64,
+    /// The item was missing.
+    #[serde(default)]
+    pub item_missing: u64,
 }
 
 impl Dropped {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.target_missing + self.target_infinite + self.source_missing
+        self.target_missing + self.target_infinite + self.source_missing + self.item_missing
     }
 
     pub(crate) fn add(&mut self, other: Self) {
         self.target_missing += other.target_missing;
         self.target_infinite += other.target_infinite;
         self.source_missing += other.source_missing;
+        self.item_missing += other.item_missing;
     }
 
     /// How many rows for which reason, those that apply.
@@ -93,6 +100,7 @@ impl Dropped {
             ("target missing", self.target_missing),
             ("target infinite", self.target_infinite),
             ("source missing", self.source_missing),
+            ("item missing", self.item_missing),
         ];
         reasons.into_iter().filter(|(_, rows)| *rows > 0)
     }
@@ -115,11 +123,32 @@ pub struct Sources {
     pub names: Vec<String>,
 }
 
+/// What rows are answers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Items {
+    /// For every row an index into `names`.
+    pub codes: Vec<u32>,
+    /// In order of first appearance.
+    pub names: Vec<String>,
+}
+
+impl Items {
+    /// Whether any of them has two answers.
+    pub fn any_answered_twice(&self) -> bool {
+        self.names.len() < self.codes.len()
+    }
+}
+
 /// Something that does not stop training but may surprise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// All rows come from one source: there is nothing to compare it with.
     OneSource(String),
+    /// Every row is an item of its own: there are no answers to compare.
+    OneAnswerEach {
+        /// The column of items.
+        column: String,
+    },
     /// Every row is its own source: no source can be judged.
     SourcePerRow(u64),
     /// A few texts among whole numbers: all values are then names.
@@ -158,6 +187,12 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OneSource(name) => write!(f, "all rows come from one source, {name:?}"),
+            Self::OneAnswerEach { column } => {
+                write!(
+                    f,
+                    "no two rows have the same item in column {column:?}: answers cannot be compared"
+                )
+            }
             Self::SourcePerRow(rows) => write!(f, "each of the {rows} rows is a source of its own"),
             Self::TextAmongNumbers { column, strays, present, first } => write!(
                 f,
@@ -190,6 +225,8 @@ pub struct Dataset {
     pub target: Targets,
     /// Where the rows came from.
     pub sources: Sources,
+    /// What they are answers to, where that was asked for.
+    pub items: Option<Items>,
     /// Rows that were left out.
     pub dropped: Dropped,
     /// What the user should be told.
@@ -219,6 +256,8 @@ impl Dataset {
             TargetBuilder::new(schema.task, &schema.columns[places.target], places.target, rows);
         let mut sources = ColumnBuilder::names(&options.source, places.source, rows);
         let channels = Channels::of(&schema);
+        let item = options.item.as_deref().zip(places.item);
+        let mut items = item.map(|(name, place)| ColumnBuilder::names(name, place, rows));
         let mut numbers = RowNumbers::new(survey.dropped.total() > 0, rows);
         let mut kept = 0;
         file.scan(|record| {
@@ -235,6 +274,9 @@ impl Dataset {
             channels.check(&builders, record)?;
             target.push(&lexicon, record)?;
             sources.push(&lexicon, record)?;
+            if let Some(items) = &mut items {
+                items.push(&lexicon, record)?;
+            }
             numbers.push(record.row);
             Ok(())
         })?;
@@ -247,6 +289,10 @@ impl Dataset {
         check_that_it_varies(&target, file.path(), &options.target)?;
         schema.classes = target.classes;
         let (codes, names) = sources.into_names();
+        let items = items.map(|items| {
+            let (codes, names) = items.into_names();
+            Items { codes, names }
+        });
         let columns: Vec<Column> =
             builders.into_iter().map(ColumnBuilder::finish).collect::<Result<_>>()?;
         // Names are spelt in one way, so there may be fewer of them than texts, and more than numbers.
@@ -263,6 +309,7 @@ impl Dataset {
             table: Table::new(file.path().to_owned(), columns, rows, numbers.0),
             target: target.targets,
             sources: Sources { codes, names },
+            items,
             dropped: survey.dropped,
             warnings: Vec::new(),
         };
@@ -294,6 +341,11 @@ impl Dataset {
             [only] => warnings.push(Warning::OneSource(only.clone())),
             names if names.len() as u64 == rows => warnings.push(Warning::SourcePerRow(rows)),
             _ => {}
+        }
+        if let (Some(column), Some(items)) = (&options.item, &self.items)
+            && !items.any_answered_twice()
+        {
+            warnings.push(Warning::OneAnswerEach { column: column.clone() });
         }
         let classes = self.schema.classes.len() as u64;
         if classes > 2 && classes * 2 > rows {

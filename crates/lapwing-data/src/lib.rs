@@ -40,7 +40,7 @@ mod value;
 mod words;
 
 pub use csv::StringRecord;
-pub use dataset::{Dataset, Dropped, ReadOptions, Sources, Warning};
+pub use dataset::{Dataset, Dropped, Items, ReadOptions, Sources, Warning};
 pub use distinct::Distinct;
 pub use error::{DataError, Place, Stray};
 pub use file::TableFile;

@@ -80,6 +80,8 @@ pub enum Role {
     Source,
     /// It says where a row came from, and was asked for as a feature too.
     SourceAndFeature,
+    /// It says what a row is an answer to.
+    Item,
     /// It is learnt from.
     Feature,
     /// It is not used.
@@ -99,6 +101,7 @@ impl fmt::Display for Role {
             Self::Target => f.pad("target"),
             Self::Source => f.pad("source"),
             Self::SourceAndFeature => f.pad("source, feature"),
+            Self::Item => f.pad("item"),
             Self::Feature => f.pad("feature"),
             Self::Ignored(reason) => f.pad(&format!("ignored: {reason}")),
         }

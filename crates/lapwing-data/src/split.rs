@@ -38,13 +38,8 @@ pub struct Split {
 impl Split {
     /// Splits the rows of a target: within every class, or within quantile bins of a number, each part gets its share.
     pub fn new(target: &Targets, config: &SplitConfig) -> Result<Self, DataError> {
-        let SplitConfig { validation, test, seed } = *config;
-        let valid = |share: f64| (0.0..1.0).contains(&share);
-        if !valid(validation) || !valid(test) || validation + test >= 1.0 {
-            return Err(DataError::BadFractions { validation, test });
-        }
-        let shares = [1.0 - validation - test, validation, test];
-        let mut draws = Draws::seeded(seed);
+        let shares = config.shares()?;
+        let mut draws = Draws::seeded(config.seed);
         let mut parts = [const { Vec::new() }; 3];
         // What each part is owed. It carries over from one stratum to the next, so that many small strata do not all
         // round the same way and the parts have their size to within a row.
@@ -61,11 +56,75 @@ impl Split {
                 parts[part].push(row);
             }
         }
+        Ok(Self::of(parts))
+    }
+
+    /// The same where rows are answers to `items`, numbered row by row: all rows of an item are in one part, by the label
+    /// that most of them have (the first of equals).
+    ///
+    /// # Errors
+    /// Where shares cannot be.
+    pub fn by_item(
+        target: &Targets,
+        items: &[u32],
+        config: &SplitConfig,
+    ) -> Result<Self, DataError> {
+        let Targets::Classes { labels, classes } = target else { return Self::new(target, config) };
+        let shares = config.shares()?;
+        let mut order: Vec<u32> = (0..items.len() as u32).collect();
+        order.sort_by_key(|&row| (items[row as usize], labels[row as usize]));
+        let mut strata = vec![Vec::new(); classes + 1];
+        for rows in order.chunk_by(|&a, &b| items[a as usize] == items[b as usize]) {
+            let runs = rows.chunk_by(|&a, &b| labels[a as usize] == labels[b as usize]);
+            let longest = runs.fold(&rows[..0], |longest, run| match run.len() > longest.len() {
+                true => run,
+                false => longest,
+            });
+            let label = longest.first().map_or(0, |&row| labels[row as usize]);
+            strata[(label as usize).min(*classes)].push(rows);
+        }
+        let mut draws = Draws::seeded(config.seed);
+        let (mut parts, mut owed) = ([const { Vec::new() }; 3], [0.0; 3]);
+        let mut learnt = vec![false; classes + 1];
+        let class = |row: u32| (labels[row as usize] as usize).min(*classes);
+        for mut stratum in strata {
+            draws.shuffle_wide(&mut stratum);
+            for rows in stratum {
+                let count = rows.len() as f64;
+                owed.iter_mut().zip(shares).for_each(|(owed, share)| *owed += share * count);
+                // As above: every class has to be seen, whoever gave it.
+                let part = match rows.iter().all(|&row| learnt[class(row)]) {
+                    true => most_owed(&owed),
+                    false => 0,
+                };
+                if part == 0 {
+                    rows.iter().for_each(|&row| learnt[class(row)] = true);
+                }
+                owed[part] -= count;
+                parts[part].extend_from_slice(rows);
+            }
+        }
+        Ok(Self::of(parts))
+    }
+
+    fn of(parts: [Vec<u32>; 3]) -> Self {
         let [mut train, mut validation, mut test] = parts;
         for part in [&mut train, &mut validation, &mut test] {
             part.sort_unstable();
         }
-        Ok(Self { train, validation, test })
+        Self { train, validation, test }
+    }
+}
+
+impl SplitConfig {
+    /// What each part gets.
+    fn shares(&self) -> Result<[f64; 3], DataError> {
+        let Self { validation, test, .. } = *self;
+        let valid = |share: f64| (0.0..1.0).contains(&share);
+        if !valid(validation) || !valid(test) || validation + test >= 1.0 {
+            return Err(DataError::BadFractions { validation, test });
+        }
+        Ok([1.0 - validation - test, validation, test])
     }
 }
 
@@ -95,6 +154,8 @@ fn strata(target: &Targets) -> Vec<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     fn classes(labels: Vec<u32>, classes: usize) -> Targets {
@@ -113,6 +174,33 @@ mod tests {
             for code in &codes {
                 prop_assert!(split.train.iter().any(|&row| codes[row as usize] == *code));
             }
+        }
+
+        #[test]
+        fn rows_of_an_item_stay_together_and_every_class_is_in_train(
+            rows in prop::collection::vec((0_u32..40, 0_u32..5), 1..300), validation in 0.0..0.5, test in 0.0..0.49, seed: u64,
+        ) {
+            let (items, codes): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
+            let config = SplitConfig { validation, test, seed };
+            let split = Split::by_item(&classes(codes.clone(), 5), &items, &config).unwrap();
+            let parts = [&split.train, &split.validation, &split.test];
+            let mut all = parts.map(Vec::as_slice).concat();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..codes.len() as u32).collect::<Vec<_>>());
+            let of = |rows: &[u32]| rows.iter().map(|&row| items[row as usize]).collect::<BTreeSet<_>>();
+            let [train, valid, test] = parts.map(|rows| of(rows));
+            prop_assert!(train.is_disjoint(&valid) && train.is_disjoint(&test) && valid.is_disjoint(&test));
+            for code in &codes {
+                prop_assert!(split.train.iter().any(|&row| codes[row as usize] == *code));
+            }
+        }
+
+        #[test]
+        fn items_are_split_in_shares(seed: u64) {
+            let codes: Vec<u32> = (0..1000).map(|i| u32::from(i % 10 == 0)).collect();
+            let items: Vec<u32> = (0..1000).map(|row| row / 2).collect();
+            let split = Split::by_item(&classes(codes, 2), &items, &SplitConfig { validation: 0.1, test: 0.2, seed }).unwrap();
+            prop_assert_eq!((split.train.len(), split.validation.len(), split.test.len()), (700, 100, 200));
         }
 
         #[test]

@@ -19,6 +19,7 @@ const MAX_INTEGER_CLASSES: u64 = 20;
 pub(crate) struct Places {
     pub(crate) target: usize,
     pub(crate) source: usize,
+    pub(crate) item: Option<usize>,
     features: Option<Vec<usize>>,
     ignore: Vec<usize>,
     text: Vec<usize>,
@@ -34,6 +35,7 @@ impl Places {
         let mut places = Self {
             target: file.position(&options.target)?,
             source: file.position(&options.source)?,
+            item: options.item.as_deref().map(|name| file.position(name)).transpose()?,
             features: options.features.as_deref().map(positions).transpose()?,
             ignore: positions(&options.ignore)?,
             text: positions(&options.text)?,
@@ -57,6 +59,21 @@ impl Places {
         }
         if places.target == places.source {
             return conflict(places.target, "target", "source");
+        }
+        if let Some(item) = places.item {
+            // Whoever learns from the name of an item learns its answers by heart.
+            let features = places.features.iter().flatten().chain(&places.text);
+            if let Some((_, role)) = [
+                (item == places.target, "target"),
+                (item == places.source, "source"),
+                (places.ignore.contains(&item), "ignored"),
+                (features.clone().any(|&column| column == item), "feature"),
+            ]
+            .into_iter()
+            .find(|(is, _)| *is)
+            {
+                return conflict(item, role, "item");
+            }
         }
         if let Some(features) = &places.features {
             if features.contains(&places.target) {
@@ -93,8 +110,9 @@ impl Places {
             }
         }
         let asked = places.features.iter().flatten().chain([&places.target, &places.source]);
-        let asked = asked.chain(&places.text);
-        for &column in [&places.target, &places.source].into_iter().chain(&places.text) {
+        let asked = asked.chain(&places.item).chain(&places.text);
+        let single = [&places.target, &places.source].into_iter().chain(&places.item);
+        for &column in single.chain(&places.text) {
             file.check_single(column)?;
         }
         for &column in asked {
@@ -119,6 +137,8 @@ impl Places {
             dropped.target_infinite = 1;
         } else if lexicon.look(record.value(self.source)) == Value::Missing {
             dropped.source_missing = 1;
+        } else if self.item.is_some_and(|item| lexicon.look(record.value(item)) == Value::Missing) {
+            dropped.item_missing = 1;
         } else {
             return None;
         }
@@ -229,7 +249,9 @@ impl Survey {
         let mut found: Option<Box<Stray>> = None;
         for (column, profile) in schema.columns.iter().zip(&self.profiles) {
             let decided = match column.role {
-                Role::Ignored(Reason::Asked | Reason::Unsupported) | Role::Source => true,
+                Role::Ignored(Reason::Asked | Reason::Unsupported) | Role::Source | Role::Item => {
+                    true
+                }
                 Role::Target => options.task.is_some(),
                 _ => false,
             };
@@ -318,6 +340,8 @@ impl Survey {
             Role::Target
         } else if column == places.source {
             if listed == Some(true) { Role::SourceAndFeature } else { Role::Source }
+        } else if places.item == Some(column) {
+            Role::Item
         } else if listed == Some(false) || places.ignore.contains(&column) {
             Role::Ignored(Reason::Asked)
         } else if file.unsupported(column).is_some() {
@@ -358,6 +382,6 @@ fn leave_out(column: &mut ColumnSchema, reason: Reason) {
     match column.role {
         Role::Feature => column.role = Role::Ignored(reason),
         Role::SourceAndFeature => column.role = Role::Source,
-        Role::Target | Role::Source | Role::Ignored(_) => {}
+        Role::Target | Role::Source | Role::Item | Role::Ignored(_) => {}
     }
 }

@@ -222,6 +222,7 @@ impl Job {
             train: &train,
             valid: &[],
             relabel: prepared.batch_noise.as_ref().map(|noise| noise as _),
+            items: None,
         };
         let config = plan.config(self.cell.training_seed(), inputs, outputs);
         let failed = |error| PaperError::Train { cell: self.cell.to_string(), error };

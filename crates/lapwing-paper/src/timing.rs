@@ -128,6 +128,7 @@ fn step(settings: &Settings, seed: u64) -> Result<Duration, lapwing_train::Train
         train: &train,
         valid: &[],
         relabel: None,
+        items: None,
     };
     let mut clock = Clock { ends: Vec::new() };
     let standard = MethodConfig::named("standard")?;

@@ -69,6 +69,7 @@ pub(crate) fn train_network(
             train: &train,
             valid: &valid,
             relabel: None,
+            items: None,
         };
         let (outcome, reason) = fit(&settings, &data, names.len())?;
         let of_rows: Vec<u32> = train.iter().map(|&row| sources[row as usize]).collect();

@@ -1,9 +1,9 @@
 //! Methods and models side by side: the same splits and the same first parameters for all of them, repeat by repeat.
 
-use lapwing_data::Split;
 use lapwing_train::MethodKind;
 
 use crate::paired::Difference;
+use crate::prepare::split;
 use crate::{Job, Metrics, ModelKind, Prepared, RunError, Settings, Watch};
 
 const LAP: &str = "lap";
@@ -68,7 +68,7 @@ impl Comparison {
         for repeat in 0..u64::from(repeats) {
             let seed = settings.seed().wrapping_add(repeat);
             let settings = Settings { seed: Some(seed), ..settings.clone() };
-            prepared.split = Split::new(&prepared.dataset.target, &settings.split()?)?;
+            prepared.split = split(&prepared.dataset, &settings.split()?)?;
             for outcome in &mut outcomes {
                 let job = outcome.job(prepared, &settings)?;
                 watch.training(&job);

@@ -9,6 +9,7 @@
 //! metrics.csv          epoch, split, metric, value
 //! sources.csv          one row per source, with its verdict
 //! rows.csv             the rows whose labels were judged, those first that are most likely wrong
+//! items.csv            with items: what all answers on each of them amount to
 //! trajectory.parquet   loss, unreliability and weight per step and source
 //! report.json          what the report shows, so that it can be written again without the data
 //! report.html          the report
@@ -36,7 +37,7 @@ use crate::folds::{MOST_FOLDS, fold_checkpoints};
 use crate::manifest::{Input, Manifest, RUN, kernels};
 use crate::results::MetricLine;
 use crate::{
-    Checkpoints, Fit, Job, Learnt, Results, RunError, Settings, model_file, rows_file,
+    Checkpoints, Fit, Job, Learnt, Results, RunError, Settings, items_file, model_file, rows_file,
     sources_file, trajectory_file,
 };
 
@@ -45,18 +46,20 @@ const CHECKPOINT: &str = "checkpoint";
 const METRICS: &str = "metrics.csv";
 const SOURCES: &str = "sources.csv";
 const ROWS: &str = "rows.csv";
+const ITEMS: &str = "items.csv";
 const TRAJECTORY: &str = "trajectory.parquet";
 const REPORT_DATA: &str = "report.json";
 const REPORT: &str = "report.html";
 /// What a run leaves; nothing else in a directory is ever touched. The manifest comes last: as long as it is the old
 /// one, the new results are not taken for what they are not.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     model_file::DESCRIPTION,
     model_file::WEIGHTS,
     model_file::TREES,
     METRICS,
     SOURCES,
     ROWS,
+    ITEMS,
     TRAJECTORY,
     REPORT_DATA,
     REPORT,
@@ -304,6 +307,10 @@ impl RunDirectory {
         write(SOURCES, sources.map_err(|error| damaged(SOURCES, error.to_string()))?)?;
         let rows = rows_file::encode(job.dataset(), fit.labels.as_ref().ok());
         write(ROWS, rows.map_err(|error| damaged(ROWS, error.to_string()))?)?;
+        if let Some(items) = &results.items {
+            let items = items_file::encode(items);
+            write(ITEMS, items.map_err(|error| damaged(ITEMS, error.to_string()))?)?;
+        }
         digests.push((REPORT_DATA, write_json(&self.work.join(REPORT_DATA), &results.report)?));
         let page = lapwing_report::render(&results.report)?;
         replace(&self.work.join(REPORT), &[page.as_bytes()])?;
@@ -318,6 +325,9 @@ impl RunDirectory {
                 Learnt::Network(_) => model_file::TREES,
                 Learnt::Trees(_) => model_file::WEIGHTS,
             }));
+            if results.items.is_none() {
+                let _ = std::fs::remove_file(self.path.join(ITEMS));
+            }
         }
         self.tidy();
         Ok(())

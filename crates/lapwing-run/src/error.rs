@@ -88,6 +88,9 @@ pub enum RunError {
     /// Folds where there are no labels.
     #[error("folds judge labels, and the targets are values")]
     FoldsOfValues,
+    /// Items where there are no labels.
+    #[error("items have labels on which answers agree or not, and the targets are values")]
+    ItemsOfValues,
     /// Rows of a run whose labels were not judged.
     #[error("{}: its labels were not judged by networks that have not seen them", path.display())]
     LabelsNotJudged {

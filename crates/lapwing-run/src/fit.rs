@@ -513,6 +513,8 @@ pub(crate) fn data<'a>(
         train: &split.train,
         valid: &split.validation,
         relabel: None,
+        // With one answer each there is nothing to agree on.
+        items: dataset.items.as_ref().filter(|i| i.any_answered_twice()).map(|i| &i.codes[..]),
     }
 }
 

@@ -5,6 +5,7 @@
 //! Rows for validation are judged like those for training. What a network costs is bounded, however long the table:
 //! [`MOST_STEPS`] steps each, and at most [`MOST_ROWS`] rows are judged, drawn at random.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -259,19 +260,29 @@ impl Folds {
         rows.truncate((self.steps as usize).saturating_mul(run.config.batch_size));
         let Targets::Classes { labels, .. } = data.targets else { return (rows, Vec::new()) };
         rows.sort_by_key(|&row| labels[row as usize]);
+        let answers = run.data.items.map(|items| (items, counts(items, &rows)));
+        // Whole items, where there are items: whether they validate is settled at their first row.
+        let mut settled: BTreeMap<u32, bool> = BTreeMap::new();
         let mut owed = 0.0;
         let mut before = None;
         let (mut train, mut valid) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in rows {
-            owed += run.validation;
             // The first row of a class is for training: a class has to be seen to be learnt.
             let first = before.replace(labels[row as usize]) != Some(labels[row as usize]);
-            if owed >= 1.0 && !first {
-                owed -= 1.0;
-                valid.push(row);
-            } else {
-                train.push(row);
-            }
+            let mut validates = |rows: f64| {
+                owed += run.validation * rows;
+                let enough = owed >= rows && !first;
+                owed -= if enough { rows } else { 0.0 };
+                enough
+            };
+            let validates = match &answers {
+                None => validates(1.0),
+                Some((items, counts)) => {
+                    let item = items[row as usize];
+                    *settled.entry(item).or_insert_with(|| validates(f64::from(counts[&item])))
+                }
+            };
+            if validates { valid.push(row) } else { train.push(row) }
         }
         train.sort_unstable();
         valid.sort_unstable();
@@ -339,6 +350,13 @@ struct Said {
     probabilities: Vec<f32>,
     /// The classes that it has met.
     met: Vec<bool>,
+}
+
+/// How many of the rows each item has.
+fn counts(items: &[u32], rows: &[u32]) -> BTreeMap<u32, u32> {
+    let mut counts = BTreeMap::new();
+    rows.iter().for_each(|&row| *counts.entry(items[row as usize]).or_default() += 1);
+    counts
 }
 
 /// Which classes a network meets in training.
@@ -424,6 +442,7 @@ mod tests {
             train: &train,
             valid: &valid,
             relabel: None,
+            items: None,
         };
         let method = MethodConfig::named("lap").unwrap();
         let config = config(16);

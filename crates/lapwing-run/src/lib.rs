@@ -47,6 +47,7 @@ mod directory;
 mod error;
 mod fit;
 mod folds;
+mod items_file;
 mod judgement;
 mod learnt;
 mod limits;
@@ -76,6 +77,7 @@ pub use fit::{Checkpoints, Fit, Job, Progress, Watch};
 pub use folds::{
     FOLDS, FoldRun, Folds, JudgedLabels, LabelledRows, MOST_FOLDS, MOST_ROWS, MOST_STEPS, Unjudged,
 };
+pub use items_file::ItemRow;
 pub use learnt::Learnt;
 pub use metrics::Metrics;
 pub use model_file::{Evaluation, Predicted, Predictor};

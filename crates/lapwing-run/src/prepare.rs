@@ -1,6 +1,7 @@
 //! From settings to a table that is read, checked and split.
 
-use lapwing_data::{Dataset, NewData, NewDataOptions, Split};
+use lapwing_data::{Dataset, NewData, NewDataOptions, Split, SplitConfig};
+use lapwing_sample::Task;
 
 use crate::{RunError, Settings};
 
@@ -20,7 +21,7 @@ impl Prepared {
     pub fn read(settings: &Settings) -> Result<Self, RunError> {
         let shares = settings.split()?;
         let dataset = Dataset::read(settings.data()?, &settings.read_options()?)?;
-        let split = Split::new(&dataset.target, &shares)?;
+        let split = split(&dataset, &shares)?;
         let test = match &settings.test {
             None => None,
             Some(path) => {
@@ -43,4 +44,16 @@ impl Prepared {
     pub fn test_rows(&self) -> usize {
         self.test.as_ref().map_or(self.split.test.len(), |test| test.table.len())
     }
+}
+
+/// The parts of a table. Rows of an item are never in two of them: whoever has seen an answer on it has seen the item.
+///
+/// # Errors
+/// Where shares cannot be, or there are items and no labels on which answers could agree.
+pub(crate) fn split(dataset: &Dataset, shares: &SplitConfig) -> Result<Split, RunError> {
+    Ok(match &dataset.items {
+        None => Split::new(&dataset.target, shares)?,
+        Some(_) if dataset.schema.task == Task::Regression => return Err(RunError::ItemsOfValues),
+        Some(items) => Split::by_item(&dataset.target, &items.codes, shares)?,
+    })
 }

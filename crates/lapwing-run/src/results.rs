@@ -4,7 +4,9 @@ use lapwing_judge::SourceRow;
 use lapwing_report::{Report, Warning};
 use lapwing_train::{Epoch, Predictions};
 
-use crate::{Fit, Job, Metrics, Prepared, RunError, judgement, limits, report};
+use crate::{
+    Fit, ItemRow, Job, Metrics, Prepared, RunError, items_file, judgement, limits, report,
+};
 
 /// The results of a run.
 #[derive(Debug)]
@@ -15,6 +17,8 @@ pub struct Results {
     pub validation: Option<Metrics>,
     /// Lines of `metrics.csv`.
     pub metrics: Vec<MetricLine>,
+    /// What all answers on each item amount to, where items were named.
+    pub items: Option<Vec<ItemRow>>,
     /// Where no method can know; these are among the warnings of the report.
     pub limits: Vec<Warning>,
     /// The report.
@@ -49,6 +53,7 @@ impl Results {
         fit: &mut Fit,
         standard: Option<f64>,
     ) -> Result<Self, RunError> {
+        let items = items_file::items(job, fit, &*job.input.bind(&job.dataset().table)?)?;
         let sources = std::mem::take(&mut fit.sources);
         let labels = fit.labels.as_mut();
         let judged = labels.map_or_else(|_| Vec::new(), |l| std::mem::take(&mut l.noise.sources));
@@ -72,7 +77,7 @@ impl Results {
             metrics: &metrics,
             outcome: test.as_ref().map(|metrics| (metrics.primary(), standard)),
         });
-        Ok(Self { test, validation, metrics, limits, report })
+        Ok(Self { test, validation, metrics, items, limits, report })
     }
 
     /// One row per source, in the order of the table.

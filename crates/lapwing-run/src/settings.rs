@@ -157,6 +157,8 @@ settings! {
     target: String,
     /// Column that says where a row came from.
     source: String,
+    /// Column that says what a row is an answer to.
+    item: String,
     /// Use these columns and no other.
     features: Vec<String>,
     /// Do not use these columns.
@@ -392,6 +394,7 @@ impl Settings {
     /// What to read, and as what.
     pub fn read_options(&self) -> Result<ReadOptions, RunError> {
         let mut options = ReadOptions::new(self.target()?, self.source()?);
+        options.item.clone_from(&self.item);
         options.features.clone_from(&self.features);
         options.ignore = self.ignore.clone().unwrap_or_default();
         options.text = self.text.clone().unwrap_or_default();

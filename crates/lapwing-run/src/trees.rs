@@ -30,6 +30,7 @@ impl Settings {
     /// Where something is asked for that trees do not have.
     pub(crate) fn for_trees(&self) -> Result<Self, RunError> {
         let networks = [
+            ("item", self.item.is_some()),
             ("hidden", self.hidden.is_some()),
             ("dropout", self.dropout.is_some()),
             ("optimiser", self.optimiser.is_some()),

@@ -29,6 +29,8 @@ pub struct Data<'a> {
     pub valid: &'a [u32],
     /// What becomes of the labels of training batches, if anything. Validation sees the labels as they are.
     pub relabel: Option<&'a dyn Relabel>,
+    /// What each row is an answer to, numbered from 0, where several sources answer on the same item.
+    pub items: Option<&'a [u32]>,
 }
 
 /// Why data cannot be trained on.
@@ -52,6 +54,14 @@ pub enum DataError {
         targets: usize,
         /// Sources.
         sources: usize,
+    },
+    /// Items of some rows only.
+    #[error("{rows} samples, {items} items of samples: expected as many of each")]
+    Items {
+        /// Samples.
+        rows: usize,
+        /// Items of samples.
+        items: usize,
     },
     /// No row to train on.
     #[error("no row to train on")]
@@ -103,6 +113,9 @@ impl Data<'_> {
                 targets: self.targets.len(),
                 sources: self.sources.len(),
             });
+        }
+        if let Some(items) = self.items.filter(|items| items.len() != rows) {
+            return Err(DataError::Items { rows, items: items.len() });
         }
         if self.train.is_empty() {
             return Err(DataError::NoRows);
@@ -156,7 +169,8 @@ mod tests {
 
     fn check(targets: &Targets, sources: &[u32], train: &[u32]) -> Result<(), DataError> {
         let samples = Matrix::new(vec![0.0; 6], 2).unwrap();
-        Data { samples: &samples, targets, sources, train, valid: &[], relabel: None }.check()
+        Data { samples: &samples, targets, sources, train, valid: &[], relabel: None, items: None }
+            .check()
     }
 
     fn classes(labels: [u32; 3], classes: usize) -> Targets {
@@ -188,6 +202,18 @@ mod tests {
     }
 
     #[test]
+    fn every_row_has_an_item_or_none_has() {
+        let (samples, targets) = (Matrix::new(vec![0.0; 6], 2).unwrap(), classes([0, 1, 0], 2));
+        let (sources, train, relabel) = (&[0; 3], &[0, 1, 2], None);
+        let check = |items: &[u32]| {
+            let (samples, targets, items) = (&samples, &targets, Some(items));
+            Data { samples, targets, sources, train, valid: &[], relabel, items }.check()
+        };
+        assert_eq!(check(&[0, 1, 0]), Ok(()));
+        assert_eq!(check(&[0, 1]), Err(DataError::Items { rows: 3, items: 2 }));
+    }
+
+    #[test]
     fn labels_are_those_of_the_noise_and_noise_out_of_range_is_an_error() {
         struct Next;
         impl Relabel for Next {
@@ -207,6 +233,7 @@ mod tests {
             train: &train,
             valid: &[],
             relabel: Some(&Next),
+            items: None,
         };
         assert_eq!(data.labels(0, &[2, 1]), Ok(vec![0, 1]));
         assert_eq!(data.labels(1, &[2, 0]), Ok(vec![1, 1]));

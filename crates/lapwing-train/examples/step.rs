@@ -115,6 +115,7 @@ fn step(case: &Case, method: &MethodConfig) -> Duration {
         train: &train,
         valid: &[],
         relabel: None,
+        items: None,
     };
     let mut trainer = Trainer::new(config, method, data, DeviceName::Cpu).unwrap();
     let mut clock = Clock::default();

@@ -50,6 +50,10 @@ pub(crate) fn of_the_rest(data: &Data<'_>) -> blake3::Hash {
     if let Some(relabel) = data.relabel {
         part(&mut relabel.identity().into_iter());
     }
+    if let Some(items) = data.items {
+        part(&mut "items".bytes());
+        part(&mut items.iter().flat_map(|item| item.to_le_bytes()));
+    }
     hasher.finalize()
 }
 
@@ -85,6 +89,7 @@ mod tests {
             train: &[0],
             valid: &[1],
             relabel: None,
+            items: None,
         };
         let digests = [
             data,
@@ -96,6 +101,8 @@ mod tests {
             Data { train: &[1], valid: &[0], ..data },
             Data { relabel: Some(&Noise(1)), ..data },
             Data { relabel: Some(&Noise(2)), ..data },
+            Data { items: Some(&[0, 0]), ..data },
+            Data { items: Some(&[0, 1]), ..data },
         ]
         .map(|data| of_the_rest(&data));
         for (at, digest) in digests.iter().enumerate() {

@@ -17,7 +17,7 @@
 //! let targets = Targets::Classes { labels, classes: 2 };
 //! let (valid, train): (Vec<u32>, Vec<u32>) = (0..900).partition(|row| row % 10 == 0);
 //! let (samples, targets, sources) = (&samples, &targets, &sources);
-//! let data = Data { samples, targets, sources, train: &train, valid: &valid, relabel: None };
+//! let data = Data { samples, targets, sources, train: &train, valid: &valid, relabel: None, items: None };
 //!
 //! let wishes = Wishes { epochs: Some(60), ..Wishes::default() };
 //! let config = plan(&DataShape::of(&data, 3), 25, &wishes)?.config(0);

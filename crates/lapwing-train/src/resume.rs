@@ -160,6 +160,7 @@ mod tests {
             train: &all,
             valid,
             relabel,
+            items: None,
         };
         let lap = MethodConfig::named("lap").unwrap();
         let trainer = || Trainer::new(config(2), &lap, data, DeviceName::Cpu).unwrap();
@@ -188,8 +189,15 @@ mod tests {
         let targets = Targets::Classes { labels: vec![0; 5000], classes: 2 };
         let all: Vec<u32> = (0..5000).collect();
         let (train, valid) = all.split_at(4000);
-        let data =
-            Data { samples: &rows, targets: &targets, sources: &all, train, valid, relabel: None };
+        let data = Data {
+            samples: &rows,
+            targets: &targets,
+            sources: &all,
+            train,
+            valid,
+            relabel: None,
+            items: None,
+        };
         for method in ["lap", "standard", "noise-rate", "group-dro"] {
             let method = MethodConfig::named(method).unwrap();
             let mut trainer = Trainer::new(config(1), &method, data, DeviceName::Cpu).unwrap();

@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         train: &train,
         valid: &[],
         relabel: None,
+        items: None,
     };
     let say = vec![Say::Rule { floor: 0.0 }; sources];
     let config =

@@ -19,7 +19,7 @@
 //! let targets = Targets::Values((0..900).map(said).collect());
 //! let (valid, train): (Vec<u32>, Vec<u32>) = (0..900).partition(|row| row % 10 == 0);
 //! let (train, valid) = (&train[..], &valid[..]);
-//! let data = Data { samples: &samples, targets: &targets, sources: &sources, train, valid, relabel: None };
+//! let data = Data { samples: &samples, targets: &targets, sources: &sources, train, valid, relabel: None, items: None };
 //!
 //! let config = TreesConfig {
 //!     rehearsal: 100,

@@ -47,6 +47,7 @@ impl Made {
             train: &self.train,
             valid: &self.valid,
             relabel: None,
+            items: None,
         }
     }
 
@@ -284,6 +285,7 @@ fn numbers_that_are_infinite_or_missing_are_borne() {
             train: &rows,
             valid: &rows[..10],
             relabel: None,
+            items: None,
         };
         let loss = match targets {
             Targets::Classes { .. } => Loss::CrossEntropy,

@@ -53,6 +53,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COLUMN")]
     source: String,
 
+    /// The column that says what a row is an answer to; items stay whole in every split, and noise-rate weighs answers on
+    /// them against each other
+    #[arg(long, value_name = "COLUMN")]
+    item: Option<String>,
+
     /// The methods, the one that others are compared with first
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "standard,lap", value_parser = method_parser())]
     methods: Vec<&'static dyn MethodKind>,
@@ -193,6 +198,7 @@ impl Arguments {
             data: Some(self.data.clone()),
             target: Some(self.target.clone()),
             source: Some(self.source.clone()),
+            item: self.item.clone(),
             features: self.features.clone(),
             ignore: self.ignore.clone(),
             text: self.text.clone(),

@@ -42,6 +42,7 @@ Examples:
   lapwing train visits.csv --target outcome --source hospital
   lapwing train visits.csv --target outcome --source hospital --test checked.csv --out runs/visits
   lapwing train visits.csv --target outcome --source hospital --trust \"St. Mary\" --floor 0.05
+  lapwing train answers.csv --target label --source annotator --item question
   lapwing train --resume runs/visits")]
 pub(crate) struct Arguments {
     /// The table
@@ -67,6 +68,11 @@ struct TableFlags {
     /// The column that says where a row came from
     #[arg(long, value_name = "COLUMN")]
     source: Option<String>,
+
+    /// The column that says what a row is an answer to, where several sources answer on the same item: items stay whole in
+    /// every split, answers on them are weighed against each other, and items.csv has what they amount to
+    #[arg(long, value_name = "COLUMN")]
+    item: Option<String>,
 
     /// Learn from these columns and no other; give the flag once per column where names hold commas
     #[arg(long, value_name = "A,B")]
@@ -311,6 +317,7 @@ impl Arguments {
             data: data.clone(),
             target: table.target.clone(),
             source: table.source.clone(),
+            item: table.item.clone(),
             features: table.features.clone(),
             ignore: table.ignore.clone(),
             text: table.text.clone(),
@@ -628,6 +635,10 @@ fn print(
     }
     write!(out, "{}{}", verdicts::table(&sources), verdicts::reasons(&sources))?;
     writeln!(out, "{}", verdicts::tally(&sources))?;
+    if let Some(items) = &results.items {
+        let items = counted(items.len() as u64, "item");
+        writeln!(out, "consensus on {items}: items.csv")?;
+    }
     if let Some(test) = &results.test {
         writeln!(out, "test ({} rows): {}", count(test.rows()), verdicts::metrics(test))?;
     }

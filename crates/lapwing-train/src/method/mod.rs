@@ -16,6 +16,7 @@ mod config;
 mod group_dro;
 mod guards;
 mod idpa;
+mod item_noise;
 mod judged;
 mod kind;
 mod label_smoothing;

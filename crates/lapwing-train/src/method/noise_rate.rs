@@ -9,6 +9,7 @@ use lapwing_core::{
 use lapwing_sample::Targets;
 use serde::Deserialize;
 
+use super::item_noise::ItemNoise;
 use super::{
     Audience, Guards, Method, MethodConfig, MethodError, MethodKind, Observed, Parameter, Range,
     Standing, Start, Weighs,
@@ -90,7 +91,7 @@ impl MethodKind for Kind {
     }
 
     fn start<'a>(&self, start: Start<'_, 'a>) -> Result<Box<dyn Method + 'a>, TrainError> {
-        let Targets::Classes { classes, .. } = start.learner.data.targets else {
+        let Targets::Classes { labels, classes } = start.learner.data.targets else {
             return Err(MethodError::NeedsClasses(self.name()).into());
         };
         let number = |parameter| start.method.number(parameter);
@@ -103,14 +104,17 @@ impl MethodKind for Kind {
             warmup: (number(&WARMUP) * steps as f64) as u64,
             ..NoiseRateConfig::default()
         };
-        let guards = start.method.guards().clone();
-        Ok(Box::new(GuardedNoise::new(config, *classes as u32, guards, start.learner.peers())?))
+        let (guards, learner) = (start.method.guards(), start.learner);
+        let noise = GuardedNoise::new(config, *classes as u32, guards.clone(), learner.peers())?;
+        let Some(items) = learner.data.items else { return Ok(Box::new(noise)) };
+        let (answers, length) = ((items, &labels[..], *classes), (steps, start.config.epochs));
+        Ok(Box::new(ItemNoise::new(noise, learner, answers, guards, length)?))
     }
 }
 
 /// Noise rates within the user's guards.
 #[derive(Debug)]
-struct GuardedNoise<'a> {
+pub(super) struct GuardedNoise<'a> {
     noise: NoiseRate<u32>,
     guards: Guards,
     peers: &'a dyn Peers,
@@ -126,6 +130,11 @@ impl<'a> GuardedNoise<'a> {
     ) -> Result<Self, MethodError> {
         let noise = NoiseRate::new(config, Labels::counted(classes)?)?;
         Ok(Self { noise, guards, peers, weights: Vec::new() })
+    }
+
+    /// The noise rate of a source.
+    pub(super) fn rate(&self, source: u32) -> f64 {
+        self.noise.rate(&source)
     }
 }
 

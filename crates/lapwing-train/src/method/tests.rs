@@ -103,7 +103,15 @@ impl Six {
 
     fn data(&self) -> Data<'_> {
         let Self { rows, targets, sources } = self;
-        Data { samples: rows, targets, sources, train: &ALL, valid: &[], relabel: None }
+        Data {
+            samples: rows,
+            targets,
+            sources,
+            train: &ALL,
+            valid: &[],
+            relabel: None,
+            items: None,
+        }
     }
 
     /// A network with the script's parameters.

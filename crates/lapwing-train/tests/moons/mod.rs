@@ -64,6 +64,7 @@ impl Moons {
             train: &self.train,
             valid: &self.valid,
             relabel: None,
+            items: None,
         }
     }
 }
