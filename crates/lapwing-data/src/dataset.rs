@@ -15,6 +15,7 @@ use crate::series::Channels;
 use crate::survey::{Places, Survey};
 use crate::table::{Column, ColumnBuilder, Table};
 use crate::target::{Filled, TargetBuilder};
+use crate::time::{TimeBuilder, Times};
 use crate::value::{Lexicon, MISSING_TOKENS};
 
 type Result<T> = std::result::Result<T, DataError>;
@@ -43,6 +44,8 @@ pub struct ReadOptions {
     pub types: BTreeMap<String, Kind>,
     /// What is learnt; inferred when not given.
     pub task: Option<Task>,
+    /// Column that says when a row was taken; it is learnt from only where it is among `features`.
+    pub time: Option<String>,
     /// Texts that stand for a missing value; an empty field always does.
     pub missing_tokens: Vec<String>,
 }
@@ -61,6 +64,7 @@ impl ReadOptions {
             series: Vec::new(),
             types: BTreeMap::new(),
             task: None,
+            time: None,
             missing_tokens: MISSING_TOKENS.map(str::to_owned).to_vec(),
         }
     }
@@ -174,6 +178,13 @@ pub enum Warning {
         /// The column.
         column: String,
     },
+    /// Rows that do not say when they were taken.
+    TimeMissing {
+        /// The column.
+        column: String,
+        /// How many.
+        rows: u64,
+    },
     /// On average a class has fewer than two rows; the target may be the wrong column.
     ManyClasses {
         /// Classes.
@@ -207,6 +218,11 @@ impl fmt::Display for Warning {
             Self::TextNotUsed { column } => {
                 write!(f, "column {column:?} holds free text, which is not learnt from")
             }
+            Self::TimeMissing { column, rows } => write!(
+                f,
+                "{rows} rows have no time in column {column:?}, and do not count where it is asked since when a \
+                 source is bad"
+            ),
             Self::ManyClasses { classes, rows } => {
                 write!(f, "the target has {classes} classes in {rows} rows")
             }
@@ -227,6 +243,8 @@ pub struct Dataset {
     pub sources: Sources,
     /// What they are answers to, where that was asked for.
     pub items: Option<Items>,
+    /// When the rows were taken, where a column says so.
+    pub times: Option<Times>,
     /// Rows that were left out.
     pub dropped: Dropped,
     /// What the user should be told.
@@ -258,6 +276,8 @@ impl Dataset {
         let channels = Channels::of(&schema);
         let item = options.item.as_deref().zip(places.item);
         let mut items = item.map(|(name, place)| ColumnBuilder::names(name, place, rows));
+        let mut times =
+            places.time.map(|place| TimeBuilder::new(&schema.columns[place], place, rows));
         let mut numbers = RowNumbers::new(survey.dropped.total() > 0, rows);
         let mut kept = 0;
         file.scan(|record| {
@@ -276,6 +296,9 @@ impl Dataset {
             sources.push(&lexicon, record)?;
             if let Some(items) = &mut items {
                 items.push(&lexicon, record)?;
+            }
+            if let Some(times) = &mut times {
+                times.push(&lexicon, record)?;
             }
             numbers.push(record.row);
             Ok(())
@@ -310,6 +333,7 @@ impl Dataset {
             target: target.targets,
             sources: Sources { codes, names },
             items,
+            times: times.map(TimeBuilder::finish),
             dropped: survey.dropped,
             warnings: Vec::new(),
         };
@@ -346,6 +370,11 @@ impl Dataset {
             && !items.any_answered_twice()
         {
             warnings.push(Warning::OneAnswerEach { column: column.clone() });
+        }
+        if let (Some(times), Some(column)) = (&self.times, &options.time)
+            && times.missing() > 0
+        {
+            warnings.push(Warning::TimeMissing { column: column.clone(), rows: times.missing() });
         }
         let classes = self.schema.classes.len() as u64;
         if classes > 2 && classes * 2 > rows {

@@ -352,6 +352,20 @@ pub enum DataError {
         /// The other.
         second: &'static str,
     },
+    /// A column that is to say when rows were taken, and does not.
+    #[error(
+        "{}: column {column:?} does not say when rows were taken: it holds {found}; expected numbers, or dates such as \
+         2024-12-31 or 2024-12-31T23:59:59",
+        path.display()
+    )]
+    NoTimes {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What it holds.
+        found: String,
+    },
     /// The target has one value only: there is nothing to learn.
     #[error("{}: the target {column:?} has one class only, {class:?}", path.display())]
     OneClass {

@@ -8,6 +8,7 @@
 //!
 //! A table is held once, in columns of four bytes per value; rows are encoded batch by batch as they are asked for.
 
+mod aspect;
 mod columnar;
 mod dataset;
 mod date;
@@ -36,9 +37,11 @@ mod table;
 mod target;
 mod text;
 mod texts;
+mod time;
 mod value;
 mod words;
 
+pub use aspect::Aspect;
 pub use csv::StringRecord;
 pub use dataset::{Dataset, Dropped, Items, ReadOptions, Sources, Warning};
 pub use distinct::Distinct;
@@ -59,4 +62,5 @@ pub use schema::{ColumnSchema, Kind, Reason, Role, Schema, UnknownKind};
 pub use split::{Split, SplitConfig};
 pub use table::{BEYOND, Column, MAX_LEVELS, MISSING, Table};
 pub use text::Compression;
+pub use time::Times;
 pub use value::MISSING_TOKENS;

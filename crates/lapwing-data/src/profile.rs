@@ -268,7 +268,7 @@ impl Profile {
     }
 
     /// How all its numbers are written, if all its values are numbers.
-    fn numerals(&self) -> Option<Numerals> {
+    pub(crate) fn numerals(&self) -> Option<Numerals> {
         let point = self.as_point.count == self.texts;
         let comma = self.as_comma.count == self.texts && !self.points;
         match (point, comma) {
@@ -304,6 +304,11 @@ impl Profile {
     }
 
     /// What the column is, judged by its values and its name alone.
+    /// The first value that is neither a number nor a date.
+    pub(crate) fn first_text(&self) -> Option<&Sighting> {
+        self.first_text.as_ref()
+    }
+
     pub(crate) fn finding(&self, name: &str) -> Finding {
         if self.lists > 0 {
             let note = Some(format!("{} numbers", self.width));

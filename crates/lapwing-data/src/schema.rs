@@ -82,6 +82,8 @@ pub enum Role {
     SourceAndFeature,
     /// It says what a row is an answer to.
     Item,
+    /// It says when a row was taken.
+    Time,
     /// It is learnt from.
     Feature,
     /// It is not used.
@@ -102,6 +104,7 @@ impl fmt::Display for Role {
             Self::Source => f.pad("source"),
             Self::SourceAndFeature => f.pad("source, feature"),
             Self::Item => f.pad("item"),
+            Self::Time => f.pad("time"),
             Self::Feature => f.pad("feature"),
             Self::Ignored(reason) => f.pad(&format!("ignored: {reason}")),
         }

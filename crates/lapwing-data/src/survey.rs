@@ -25,6 +25,7 @@ pub(crate) struct Places {
     text: Vec<usize>,
     /// The columns of each channel.
     series: Vec<Vec<usize>>,
+    pub(crate) time: Option<usize>,
 }
 
 impl Places {
@@ -40,8 +41,10 @@ impl Places {
             ignore: positions(&options.ignore)?,
             text: positions(&options.text)?,
             series: Vec::new(),
+            time: options.time.as_ref().map(|name| file.position(name)).transpose()?,
         };
-        let taken = [&[places.target, places.source], &places.ignore[..]].concat();
+        let named = [&[places.target, places.source], &places.ignore[..]].concat();
+        let taken: Vec<usize> = named.into_iter().chain(places.time).collect();
         places.series = series::channels(file, &options.series, &taken)?;
         let conflict = |column: usize, first, second| {
             Err(DataError::RoleConflict { column: file.columns()[column].clone(), first, second })
@@ -109,10 +112,18 @@ impl Places {
                 return conflict(column, role, "series");
             }
         }
+        match places.time {
+            Some(column) if column == places.target => return conflict(column, "target", "time"),
+            Some(column) if column == places.source => return conflict(column, "source", "time"),
+            Some(column) if places.text.contains(&column) => {
+                return conflict(column, "text", "time");
+            }
+            _ => {}
+        }
         let asked = places.features.iter().flatten().chain([&places.target, &places.source]);
-        let asked = asked.chain(&places.item).chain(&places.text);
+        let asked = asked.chain(&places.item).chain(&places.text).chain(&places.time);
         let single = [&places.target, &places.source].into_iter().chain(&places.item);
-        for &column in single.chain(&places.text) {
+        for &column in single.chain(&places.text).chain(&places.time) {
             file.check_single(column)?;
         }
         for &column in asked {
@@ -218,6 +229,9 @@ impl Survey {
                 columns: [first.name.clone(), second.name.clone()],
             });
         }
+        if let Some(place) = places.time {
+            self.check_times(file, &columns[place], place)?;
+        }
         let target = &mut columns[places.target];
         let task = options.task.unwrap_or_else(|| self.task(target.kind, places.target));
         if task == Task::Regression && target.kind == Kind::Categorical {
@@ -307,6 +321,21 @@ impl Survey {
         found.map_or(Ok(warnings), |stray| Err(DataError::StrayValue(stray)))
     }
 
+    /// That a column says when rows were taken.
+    fn check_times(&self, file: &TableFile, column: &ColumnSchema, place: usize) -> Result<()> {
+        let profile = &self.profiles[place];
+        let found = match column.kind {
+            _ if profile.missing() == self.rows => "no values".to_owned(),
+            Kind::Numeric | Kind::Date => return Ok(()),
+            kind => match profile.first_text() {
+                Some(first) => format!("{first}"),
+                None => format!("{kind} values"),
+            },
+        };
+        let (path, column) = (file.path().to_owned(), column.name.clone());
+        Err(DataError::NoTimes { path, column, found })
+    }
+
     fn task(&self, kind: Kind, target: usize) -> Task {
         match kind {
             Kind::Categorical | Kind::Text => Task::Classification,
@@ -342,6 +371,8 @@ impl Survey {
             if listed == Some(true) { Role::SourceAndFeature } else { Role::Source }
         } else if places.item == Some(column) {
             Role::Item
+        } else if places.time == Some(column) && listed != Some(true) {
+            Role::Time
         } else if listed == Some(false) || places.ignore.contains(&column) {
             Role::Ignored(Reason::Asked)
         } else if file.unsupported(column).is_some() {
@@ -362,6 +393,10 @@ impl Survey {
             _ if finding.kind == Kind::Vector => Kind::Vector,
             // Free text that is used all the same is used as levels.
             _ if text => Kind::Text,
+            // A year or a week is a number, whatever it is called.
+            Kind::Categorical if places.time == Some(column) && profile.numerals().is_some() => {
+                Kind::Numeric
+            }
             Kind::Text if !matches!(role, Role::Ignored(_)) => Kind::Categorical,
             kind => kind,
         };
@@ -382,6 +417,6 @@ fn leave_out(column: &mut ColumnSchema, reason: Reason) {
     match column.role {
         Role::Feature => column.role = Role::Ignored(reason),
         Role::SourceAndFeature => column.role = Role::Source,
-        Role::Target | Role::Source | Role::Item | Role::Ignored(_) => {}
+        Role::Target | Role::Source | Role::Item | Role::Time | Role::Ignored(_) => {}
     }
 }

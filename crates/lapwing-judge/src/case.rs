@@ -1,11 +1,14 @@
 //! What examinations are given: the sources of a run, and its rows where they are known.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 
 use lapwing_sample::Scale;
 
 use crate::confusion::share;
 use crate::histogram::inner_range;
+use crate::inputs::{ColumnOf, Inputs};
+use crate::structure::{Compared, Structure};
 use crate::{
     Answered, Answers, Comparison, Confusion, Histogram, JudgeError, MOST_CLASSES, Residuals, Rows,
     SourceRow, Tally, Verdict,
@@ -20,6 +23,10 @@ const WORST: usize = 10;
 pub struct Case<'a> {
     sources: &'a [SourceRow],
     rows: Option<Known<'a>>,
+    inputs: OnceCell<Inputs>,
+    structure: OnceCell<Option<Structure>>,
+    digests: OnceCell<Option<Vec<u64>>>,
+    duplicates: OnceCell<(Vec<u64>, u64)>,
 }
 
 /// Rows, and what is true of all of them.
@@ -33,6 +40,8 @@ struct Known<'a> {
     given: Vec<u64>,
     /// Share of rows of reliable sources on which label and model agree.
     reliable_agreement: Option<f64>,
+    /// The distance between target and prediction that nine in ten rows of reliable sources do not pass; 0 for classes.
+    usual_distance: f64,
     /// Residuals of the reliable sources that are finite, with mean and standard deviation.
     reliable_residuals: Vec<f64>,
     reliable_spread: Option<(f64, f64)>,
@@ -44,14 +53,14 @@ impl<'a> Case<'a> {
     /// # Errors
     /// When lists differ in length, or a row has a source or class that is none.
     pub fn new(sources: &'a [SourceRow], rows: Option<Rows<'a>>) -> Result<Self, JudgeError> {
-        let Some(rows) = rows else { return Ok(Self { sources, rows: None }) };
+        let Some(rows) = rows else { return Ok(Self::with(sources, None)) };
         rows.check(sources.len())?;
         let Answered { sources: of_rows, answers } = rows.answered;
         let mut places = vec![Vec::new(); sources.len()];
         for (place, &source) in of_rows.iter().enumerate() {
             places[source as usize].push(place as u32);
         }
-        let said = answers.labels();
+        let said = rows.labels();
         let reliable: Vec<usize> = (0..sources.len())
             .filter(|&source| sources[source].verdict == Verdict::Reliable)
             .flat_map(|source| places[source].iter().map(|&place| place as usize))
@@ -62,6 +71,7 @@ impl<'a> Case<'a> {
             said,
             given: Vec::new(),
             reliable_agreement: None,
+            usual_distance: 0.0,
             reliable_residuals: Vec::new(),
             reliable_spread: None,
         };
@@ -78,10 +88,21 @@ impl<'a> Case<'a> {
             Answers::Values { given, predicted } => {
                 let residuals = reliable.iter().map(|&at| given[at] - predicted[at]);
                 known.reliable_residuals = residuals.filter(|r| r.is_finite()).collect();
+                let mut distances: Vec<f64> =
+                    known.reliable_residuals.iter().map(|r| r.abs()).collect();
+                distances.sort_by(f64::total_cmp);
+                let nine_in_ten = distances.len() * 9 / 10;
+                known.usual_distance = distances.get(nine_in_ten).copied().unwrap_or(f64::INFINITY);
                 known.reliable_spread = Scale::spread(known.reliable_residuals.iter().copied());
             }
         }
-        Ok(Self { sources, rows: Some(known) })
+        Ok(Self::with(sources, Some(known)))
+    }
+
+    fn with(sources: &'a [SourceRow], rows: Option<Known<'a>>) -> Self {
+        let (inputs, structure) = (OnceCell::new(), OnceCell::new());
+        let (digests, duplicates) = (OnceCell::new(), OnceCell::new());
+        Self { sources, rows, inputs, structure, digests, duplicates }
     }
 
     /// All sources.
@@ -89,10 +110,66 @@ impl<'a> Case<'a> {
         self.sources
     }
 
+    /// Features and numeric targets of all sources, side by side; made when first asked for.
+    pub(crate) fn inputs(&self) -> &Inputs {
+        self.inputs.get_or_init(|| match &self.rows {
+            Some(known) => Inputs::new(&known.rows, &known.places),
+            None => Inputs::default(),
+        })
+    }
+
+    fn structure(&self) -> Option<&Structure> {
+        let verdicts = || self.sources.iter().map(|source| source.verdict).collect::<Vec<_>>();
+        self.structure.get_or_init(|| Structure::new(self.inputs(), &verdicts())).as_ref()
+    }
+
+    fn digests(&self) -> Option<&[u64]> {
+        let features = self.rows.as_ref().and_then(|known| known.rows.features);
+        self.digests.get_or_init(|| features?.digests()).as_deref()
+    }
+
+    /// For each source, how many of its rows are the same as an earlier one of its own, target included, and how many there
+    /// are in all; nothing where that is not known.
+    fn duplicates(&self) -> &(Vec<u64>, u64) {
+        self.duplicates.get_or_init(|| {
+            let (Some(known), Some(digests)) = (&self.rows, self.digests()) else {
+                return Default::default();
+            };
+            let count = |own: &Vec<u32>| {
+                let mut seen = HashSet::new();
+                let again = |place: &&u32| !seen.insert(known.content(digests, **place));
+                own.iter().filter(again).count() as u64
+            };
+            let counts: Vec<u64> = known.places.iter().map(count).collect();
+            let all = counts.iter().sum();
+            (counts, all)
+        })
+    }
+
     /// One of them.
     pub fn subject(&self, source: usize) -> Subject<'_> {
         Subject { case: self, source, tally: OnceCell::new(), residuals: OnceCell::new() }
     }
+}
+
+impl Known<'_> {
+    /// What a row holds: inputs and target.
+    fn content(&self, digests: &[u64], place: u32) -> (u64, u64) {
+        let at = place as usize;
+        let given = match self.rows.answered.answers {
+            Answers::Classes { given, .. } => u64::from(given[at]),
+            Answers::Values { given, .. } => given[at].to_bits(),
+        };
+        (digests[at], given)
+    }
+}
+
+/// A row at its time.
+pub(crate) struct InTime {
+    pub(crate) time: f64,
+    pub(crate) place: u32,
+    /// Whether label and model contradict each other, or a target is further from its prediction than is usual.
+    pub(crate) contradicts: bool,
 }
 
 /// The source that is examined.
@@ -221,9 +298,13 @@ impl<'a> Subject<'a> {
             return None;
         };
         let (at, width) = (place as usize, names.len());
-        let of_row = probabilities.get(at * width..(at + 1) * width)?;
         let said = *known.said.get(at)?;
-        Some((said, of_row[said as usize].into(), of_row[given[at] as usize].into()))
+        let unseen = known.rows.unseen(at, width);
+        let of = |class: u32| match unseen {
+            Some(unseen) => unseen.get(class as usize).copied(),
+            None => probabilities.get(at * width + class as usize).map(|&p| p.into()),
+        };
+        Some((said, of(said)?, of(given[at])?))
     }
 
     /// The given label of a row; nothing for values.
@@ -271,6 +352,14 @@ impl<'a> Subject<'a> {
         ranked.into_iter().take(most).map(|(_, place)| place).collect()
     }
 
+    /// Mean and standard deviation of its targets, and of what the model predicts for them; nothing for classes.
+    pub(crate) fn spreads(&self) -> Option<((f64, f64), (f64, f64))> {
+        let pairs: Vec<(f64, f64)> =
+            self.pairs()?.into_iter().filter(|(g, p)| (g - p).is_finite()).collect();
+        let given = Scale::spread(pairs.iter().map(|pair| pair.0))?;
+        Some((given, Scale::spread(pairs.iter().map(|pair| pair.1))?))
+    }
+
     /// Its targets with the predictions; nothing for classes.
     fn pairs(&self) -> Option<Vec<(f64, f64)>> {
         let Answers::Values { given, predicted } = self.rows()?.answered.answers else {
@@ -278,6 +367,78 @@ impl<'a> Subject<'a> {
         };
         let pair = |&at: &u32| (given[at as usize], predicted[at as usize]);
         Some(self.places().iter().map(pair).collect())
+    }
+
+    /// Its rows by rising time, those of which time or contradiction are not known left out; `None` where there are no times.
+    pub(crate) fn course(&self) -> Option<Vec<InTime>> {
+        let known = self.case.rows.as_ref()?;
+        let times = known.rows.times?.values;
+        let contradicts = |place: u32| {
+            let at = place as usize;
+            match known.rows.answered.answers {
+                Answers::Classes { names, given, .. } => {
+                    // What the model has learnt by heart says nothing, where others were asked.
+                    let asked = known.rows.out_of_sample.is_none()
+                        || known.rows.unseen(at, names.len()).is_some();
+                    asked.then(|| given[at] != known.said[at])
+                }
+                Answers::Values { given, predicted } => {
+                    let distance = (given[at] - predicted[at]).abs();
+                    distance.is_finite().then_some(distance > known.usual_distance)
+                }
+            }
+        };
+        let row = |&place: &u32| {
+            let time = times[place as usize];
+            let contradicts = contradicts(place).filter(|_| time.is_finite())?;
+            Some(InTime { time, place, contradicts })
+        };
+        let mut course: Vec<InTime> = self.places().iter().filter_map(row).collect();
+        course.sort_by(|a, b| a.time.total_cmp(&b.time).then(a.place.cmp(&b.place)));
+        Some(course)
+    }
+
+    /// Its features, and then its targets where these are numbers, beside those of the others; nothing where it has few
+    /// rows, or there is nobody to compare it with.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ColumnOf<'a>> {
+        self.case.inputs().of(self.source)
+    }
+
+    /// How its numbers hang together, beside those of the others; with the names of the columns.
+    pub(crate) fn structure(&self) -> Option<(Compared, Vec<&'a str>)> {
+        let (inputs, structure) = (self.case.inputs(), self.case.structure()?);
+        let compared = structure.compare(inputs, inputs.slot(self.source)?)?;
+        let name = |&at: &usize| inputs.columns[at].name().unwrap_or_default();
+        Some((compared, structure.columns.iter().map(name).collect()))
+    }
+
+    /// The place of one of its rows that are looked at.
+    pub(crate) fn looked_at(&self, at: usize) -> Option<u32> {
+        let inputs = self.case.inputs();
+        let range = inputs.range(inputs.slot(self.source)?);
+        inputs.places().get(range.start + at).copied()
+    }
+
+    /// Places of rows that are the same as another one of its own, those with the same content side by side.
+    pub(crate) fn duplicated(&self) -> Vec<u32> {
+        let (Some(known), Some(digests)) = (&self.case.rows, self.case.digests()) else {
+            return Vec::new();
+        };
+        let mut rows: Vec<_> =
+            self.places().iter().map(|&place| (known.content(digests, place), place)).collect();
+        rows.sort_unstable();
+        let mut groups: Vec<_> =
+            rows.chunk_by(|a, b| a.0 == b.0).filter(|group| group.len() > 1).collect();
+        groups.sort_by_key(|group| (std::cmp::Reverse(group.len()), group[0].1));
+        groups.into_iter().flatten().map(|(_, place)| *place).collect()
+    }
+
+    /// How many of its rows are the same as an earlier one, how many rows it has, and the same of all others together.
+    pub(crate) fn repetitions(&self) -> Option<[(u64, u64); 2]> {
+        let (counts, all) = self.case.duplicates();
+        let (own, rows) = (*counts.get(self.source)?, self.places().len() as u64);
+        let all_rows = self.rows()?.answered.answers.len() as u64;
+        Some([(own, rows), (all - own, all_rows - rows)])
     }
 
     /// Share of the rows of the other sources that are given this class; `None` where there is no other row.

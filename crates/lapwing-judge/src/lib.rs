@@ -14,36 +14,41 @@
 //! ```
 //! use lapwing_judge::{Answered, Answers, Case, Rows, SourceRow, Verdict, examine};
 //!
-//! // Two sources of thirty rows each. The second gives every row the label that the model gives to none of them.
+//! // Three sources of thirty rows each. The third gives every row the label that the model gives to none of them.
 //! let names = ["cat".to_owned(), "dog".to_owned()];
-//! let sources: Vec<u32> = (0..60).map(|row| row / 30).collect();
-//! let given: Vec<u32> = (0..60).map(|row| if row < 30 { row % 2 } else { 1 }).collect();
+//! let sources: Vec<u32> = (0..90).map(|row| row / 30).collect();
+//! let given: Vec<u32> = (0..90).map(|row| if row < 60 { row % 2 } else { 1 }).collect();
 //! let probabilities: Vec<f32> =
-//!     (0..60).flat_map(|row| if row < 30 && row % 2 == 1 { [0.1, 0.9] } else { [0.9, 0.1] }).collect();
-//! let numbers: Vec<u64> = (1..=60).collect();
+//!     (0..90).flat_map(|row| if row < 60 && row % 2 == 1 { [0.1, 0.9] } else { [0.9, 0.1] }).collect();
+//! let numbers: Vec<u64> = (1..=90).collect();
 //!
 //! let row = |source: &str, verdict| SourceRow { source: source.into(), verdict, ..SourceRow::default() };
-//! let judged = [row("ann", Verdict::Reliable), row("bob", Verdict::Unreliable)];
+//! let judged =
+//!     [row("ann", Verdict::Reliable), row("bob", Verdict::Reliable), row("cid", Verdict::Unreliable)];
 //! let answers = Answers::Classes { names: &names, given: &given, probabilities: &probabilities };
 //! let rows = Rows::new(Answered { sources: &sources, answers }, &numbers);
 //! let findings = examine(&Case::new(&judged, Some(rows))?);
 //! assert!(findings[0].is_empty());
-//! assert_eq!(findings[1][1].fault.word(), "default-label");
+//! assert_eq!(findings[2][1].fault.word(), "default-label");
 //! # Ok::<(), lapwing_judge::JudgeError>(())
 //! ```
 
 mod case;
+mod chance;
+mod change;
 mod confusion;
 mod error;
 mod evidence;
 mod examination;
 mod finding;
 mod histogram;
+mod inputs;
 mod label_error;
 mod phase;
 mod residuals;
 mod rows;
 mod source;
+mod structure;
 mod unseen;
 mod verdict;
 
@@ -57,7 +62,7 @@ pub use histogram::Histogram;
 pub use label_error::{Interval, LabelError, label_error, label_errors, wilson};
 pub use phase::{Phase, PhaseLosses, SourceLosses, TrajectoryPoint, mean_loss, phases};
 pub use residuals::Residuals;
-pub use rows::{Answered, Answers, Column, Features, Rows};
+pub use rows::{Answered, Answers, Column, Features, Rows, Times};
 pub use source::{Cell, Ruling, SourceRow};
 pub use unseen::{JudgedSource, LabelNoise, RowNoise, SourceNoise, Unseen, unseen};
 pub use verdict::{FEWEST_JUDGEMENTS, FEWEST_ROWS, Reason, Verdict};

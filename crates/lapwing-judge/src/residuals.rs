@@ -40,7 +40,7 @@ fn finite((mean, std): &(f64, f64)) -> bool {
 }
 
 /// Correlation and slope of given over predicted.
-fn line(pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
+pub(crate) fn line(pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
     let (given, predicted): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let (given_mean, given_std) = Scale::spread(given.iter().copied())?;
     let (predicted_mean, predicted_std) = Scale::spread(predicted.iter().copied())?;

@@ -105,6 +105,20 @@ pub trait Features: Sync {
     fn names(&self) -> Vec<String>;
     /// A column, with one value for each of the rows.
     fn column(&self, name: &str) -> Option<Column<'_>>;
+    /// A number for each of the rows that is the same where all inputs are the same, and else another one; `None` where
+    /// nobody knows.
+    fn digests(&self) -> Option<Vec<u64>> {
+        None
+    }
+}
+
+/// When rows were taken.
+#[derive(Clone, Copy)]
+pub struct Times<'a> {
+    /// A number for each of the rows, NaN where it is not known.
+    pub values: &'a [f64],
+    /// How such a number is written.
+    pub text: &'a dyn Fn(f64) -> String,
 }
 
 /// The training rows of a run, as examinations see them.
@@ -114,12 +128,13 @@ pub struct Rows<'a> {
     pub answered: Answered<'a>,
     /// The number under which a person finds each row.
     pub numbers: &'a [u64],
-    /// What a model says that was not trained on the row, in the layout of [`Answers`].
+    /// What a model says that was not trained on the row, in the layout of [`Answers`]; NaN where there is none. Of classes
+    /// it is believed instead of the model, which knows by heart what it was told.
     pub out_of_sample: Option<&'a [f64]>,
     /// What the model learns from.
     pub features: Option<&'a dyn Features>,
     /// When each row was taken.
-    pub times: Option<&'a [f64]>,
+    pub times: Option<Times<'a>>,
     /// For each source the places of the rows with the largest losses, largest first, where they were looked for.
     pub worst: &'a [Vec<u32>],
 }
@@ -128,6 +143,26 @@ impl<'a> Rows<'a> {
     /// Rows of which nothing further is known.
     pub fn new(answered: Answered<'a>, numbers: &'a [u64]) -> Self {
         Self { answered, numbers, out_of_sample: None, features: None, times: None, worst: &[] }
+    }
+
+    /// The most probable class of each row, by a model that has not seen its label where there is one; nothing for values.
+    pub(crate) fn labels(&self) -> Vec<u32> {
+        let Answers::Classes { names, .. } = self.answered.answers else { return Vec::new() };
+        let mut labels = self.answered.answers.labels();
+        for (row, label) in labels.iter_mut().enumerate() {
+            if let Some(said) = self.unseen(row, names.len()) {
+                let better =
+                    |best: usize, next: usize| if said[next] > said[best] { next } else { best };
+                *label = (0..said.len()).reduce(better).unwrap_or(0) as u32;
+            }
+        }
+        labels
+    }
+
+    /// What a model says of a row that has not seen it, where there is one and it says something.
+    pub(crate) fn unseen(&self, row: usize, width: usize) -> Option<&'a [f64]> {
+        let said = self.out_of_sample?.get(row * width..(row + 1) * width)?;
+        said.iter().all(|p| p.is_finite()).then_some(said)
     }
 
     pub(crate) fn check(&self, sources: usize) -> Result<(), JudgeError> {
@@ -158,7 +193,7 @@ impl<'a> Rows<'a> {
             lengths("out-of-sample predictions", answers.width(), said.len())?;
         }
         if let Some(times) = self.times {
-            lengths("times", rows, times.len())?;
+            lengths("times", rows, times.values.len())?;
         }
         for worst in self.worst {
             codes("place", worst, rows)?;

@@ -1,12 +1,15 @@
 //! What is known of a source: one row, wherever it is written, read or shown.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::hash::Hash;
 
 use lapwing_core::{Lap, SourceStatus};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Finding, Interval, JudgedSource, Reason, SourceNoise, Verdict, verdict};
+use crate::{
+    Fault, Finding, Interval, JudgedSource, Moment, Reason, SourceNoise, Verdict, verdict,
+};
 
 /// One source at the end of training: what the rule saw of it, and what was made of that.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -66,10 +69,12 @@ pub enum Ruling {
 }
 
 /// One field of a [`SourceRow`], for those who write tables.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
     /// A text.
     Text(&'a str),
+    /// A text that may be missing.
+    Maybe(Option<Cow<'a, str>>),
     /// A count.
     Count(u64),
     /// A number that may be missing.
@@ -82,6 +87,7 @@ impl Serialize for Cell<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Cell::Text(text) => serializer.serialize_str(text),
+            Cell::Maybe(text) => text.serialize(serializer),
             Cell::Count(count) => serializer.serialize_u64(*count),
             Cell::Number(number) => number.serialize(serializer),
             Cell::Step(step) => step.serialize(serializer),
@@ -91,7 +97,7 @@ impl Serialize for Cell<'_> {
 
 impl SourceRow {
     /// The columns of `sources.csv`.
-    pub const COLUMNS: [&'static str; 17] = [
+    pub const COLUMNS: [&'static str; 24] = [
         "source",
         "rows",
         "batches",
@@ -109,6 +115,13 @@ impl SourceRow {
         "disagreement",
         "doubt",
         "class_mix",
+        "bad_from",
+        "bad_from_low",
+        "bad_from_high",
+        "bad_until",
+        "bad_until_low",
+        "bad_until_high",
+        "faults",
     ];
 
     /// What the rule knows of a source; not yet judged.
@@ -163,6 +176,9 @@ impl SourceRow {
     /// The field of a column; an empty text for a name that is none.
     pub fn cell(&self, column: &str) -> Cell<'_> {
         let noise = |value: fn(&SourceNoise) -> f64| Cell::Number(self.noise.as_ref().map(value));
+        let when = |moment: Option<&'_ Moment>, of: fn(&Moment) -> &String| {
+            Cell::Maybe(moment.map(|moment| Cow::Owned(of(moment).clone())))
+        };
         match column {
             "source" => Cell::Text(&self.source),
             "rows" => Cell::Count(self.rows),
@@ -183,8 +199,30 @@ impl SourceRow {
             "disagreement" => noise(|noise| noise.disagreement),
             "doubt" => noise(|noise| noise.doubt),
             "class_mix" => noise(|noise| noise.class_mix),
+            "bad_from" => when(self.since().0, |moment| &moment.time),
+            "bad_from_low" => when(self.since().0, |moment| &moment.low),
+            "bad_from_high" => when(self.since().0, |moment| &moment.high),
+            "bad_until" => when(self.since().1, |moment| &moment.time),
+            "bad_until_low" => when(self.since().1, |moment| &moment.low),
+            "bad_until_high" => when(self.since().1, |moment| &moment.high),
+            "faults" => Cell::Maybe(self.faults().map(Cow::Owned)),
             _ => Cell::Text(""),
         }
+    }
+
+    /// The words of what was found, with blanks between them.
+    fn faults(&self) -> Option<String> {
+        let words: Vec<&str> = self.findings.iter().map(|finding| finding.fault.word()).collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+
+    /// Since when and until when it is bad, where that was found out.
+    pub fn since(&self) -> (Option<&Moment>, Option<&Moment>) {
+        let found = self.findings.iter().find_map(|finding| match &finding.fault {
+            Fault::Since(since) => Some((since.from.as_ref(), since.until.as_ref())),
+            _ => None,
+        });
+        found.unwrap_or_default()
     }
 
     /// The order in which sources are read: worst verdict first, then smallest weight, then largest unreliability, then

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lapwing_judge::{Comparison, Evidence, SourceRow};
+use lapwing_judge::{Comparison, Evidence, Finding, SourceRow, Word};
 use serde::Serialize;
 
 use crate::confusion::Matrix;
@@ -11,7 +11,7 @@ use crate::phrase::phrases;
 use crate::spark::Spark;
 use crate::{Report, name, number, reason};
 
-/// Flagged sources whose evidence is shown.
+/// Sources whose evidence is shown.
 const EVIDENCE: usize = 20;
 /// Worst rows shown per source.
 const WORST_ROWS: usize = 12;
@@ -27,7 +27,7 @@ pub(crate) struct EvidenceView {
     weight: String,
     open: bool,
     reason: String,
-    findings: Vec<String>,
+    findings: Vec<FindingView>,
     features: Vec<String>,
     rows: Vec<RowView>,
     pictures: bool,
@@ -36,6 +36,27 @@ pub(crate) struct EvidenceView {
     probabilities: bool,
     matrix: Option<Matrix>,
     residuals: Option<ResidualPicture>,
+}
+
+/// What was found, and rows that show it.
+#[derive(Serialize)]
+struct FindingView {
+    sentence: String,
+    rows: Option<String>,
+}
+
+impl FindingView {
+    fn all(findings: &[Finding]) -> Vec<Self> {
+        let rows = findings.iter().map(|finding| {
+            let said = finding.words().iter().any(|word| matches!(word, Word::Rows(_)));
+            let names: Vec<String> = finding.rows.iter().map(ToString::to_string).collect();
+            let word = if names.len() == 1 { "row" } else { "rows" };
+            (!said && !names.is_empty()).then(|| format!("{word} {}", name::join(&names)))
+        });
+        let rows = rows.chain(std::iter::repeat(None));
+        let sentences = phrases(findings).into_iter().zip(rows);
+        sentences.map(|(sentence, rows)| Self { sentence, rows }).collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -88,7 +109,7 @@ impl EvidenceView {
             weight: number::fixed(row.weight, 2),
             open,
             reason: reason(row),
-            findings: phrases(&row.findings),
+            findings: FindingView::all(&row.findings),
             features: evidence.features.iter().take(FEATURES).map(|f| name::short(f)).collect(),
             probabilities: rows.clone().any(|row| row.probability.is_some()),
             pictures: rows.clone().any(|row| row.picture.is_some()),

@@ -97,8 +97,36 @@ pub struct JudgedLabels {
     pub networks: usize,
     /// The rows of the table that were judged, ascending.
     pub rows: Vec<u32>,
+    /// The probability of every class of each, by a network that has not seen it; NaN where it cannot judge.
+    pub probabilities: Vec<f32>,
     /// What is known of them, in the same order, and of their sources.
     pub noise: LabelNoise,
+}
+
+impl JudgedLabels {
+    /// What networks say of some rows of the table that have not seen them; NaN where none was asked.
+    pub fn said_of(&self, rows: &[u32]) -> Vec<f64> {
+        let classes = self.probabilities.len() / self.rows.len().max(1);
+        let mut said = Vec::with_capacity(rows.len() * classes);
+        for row in rows {
+            match self.rows.binary_search(row) {
+                Ok(at) => {
+                    let own = &self.probabilities[at * classes..(at + 1) * classes];
+                    said.extend(own.iter().map(|&p| f64::from(p)));
+                }
+                Err(_) => said.extend(std::iter::repeat_n(f64::NAN, classes)),
+            }
+        }
+        said
+    }
+
+    /// Places in the lists, those first whose labels are most likely wrong; at the end those of which nothing can be said.
+    pub fn worst_first(&self) -> Vec<u32> {
+        let wrong = |place: u32| self.noise.rows[place as usize].wrong.unwrap_or(-1.0);
+        let mut order: Vec<u32> = (0..self.rows.len() as u32).collect();
+        order.sort_by(|&a, &b| wrong(b).total_cmp(&wrong(a)).then(a.cmp(&b)));
+        order
+    }
 }
 
 impl Folds {
@@ -203,7 +231,7 @@ impl Folds {
             classes: *classes,
             probabilities: &probabilities,
         })?;
-        Ok(Some(Ok(JudgedLabels { networks: self.networks, rows, noise })))
+        Ok(Some(Ok(JudgedLabels { networks: self.networks, rows, probabilities, noise })))
     }
 
     /// Trains one network, and asks it of the rows that it has not seen.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lapwing_data::Dataset;
+use lapwing_data::{Aspect, Dataset};
 use lapwing_judge::{
-    Answered, Answers, Case, Column, Evidence, Features, JudgedSource, Rows, SourceRow, WorstRow,
-    examine, label_errors,
+    Answered, Answers, Case, Column, Evidence, Features, JudgedSource, Rows, SourceRow, Times,
+    WorstRow, examine, label_errors,
 };
 use lapwing_sample::{Exhibit, SampleError, Samples, Targets};
 use lapwing_train::Predictions;
@@ -63,13 +63,22 @@ pub(crate) fn judge(
         exhibits.look(source)?;
     }
     let worst = exhibits.places(sources.len());
-    let features = TrainedOn { dataset, rows: train.part.rows };
+    let features = TrainedOn::new(dataset, train.part.rows);
+    let out_of_sample = fit.labels.as_ref().ok().map(|labels| labels.said_of(train.part.rows));
     let numbers: Vec<u64> =
         train.part.rows.iter().map(|&row| dataset.table.row_number(row)).collect();
+    let times: Option<Vec<f64>> = dataset
+        .times
+        .as_ref()
+        .map(|times| train.part.rows.iter().map(|&row| times.values[row as usize]).collect());
+    let text =
+        |time: f64| dataset.times.as_ref().map_or_else(String::new, |times| times.text(time));
     let case = Case::new(
         &sources,
         Some(Rows {
             features: Some(&features),
+            out_of_sample: out_of_sample.as_deref(),
+            times: times.as_deref().map(|values| Times { values, text: &text }),
             worst: &worst,
             ..Rows::new(train.answered(), &numbers)
         }),
@@ -257,22 +266,49 @@ impl Exhibits<'_> {
     }
 }
 
-/// The features of the training rows, as they stand in the table.
+/// The features of the training rows, as they stand in the table; of texts, vectors and pictures what can be compared.
 struct TrainedOn<'a> {
     dataset: &'a Dataset,
     rows: &'a [u32],
+    /// Names, each with its column, and what is taken of it where that is not the whole.
+    columns: BTreeMap<String, (&'a str, Option<Aspect>)>,
+    names: Vec<String>,
+}
+
+impl<'a> TrainedOn<'a> {
+    fn new(dataset: &'a Dataset, rows: &'a [u32]) -> Self {
+        let mut features = Self { dataset, rows, columns: BTreeMap::new(), names: Vec::new() };
+        for column in dataset.table.columns() {
+            let aspects = column.aspects();
+            let whole = aspects.is_empty().then(|| (column.name().to_owned(), None));
+            let parts = aspects.into_iter().map(|(name, aspect)| (name, Some(aspect)));
+            for (name, aspect) in whole.into_iter().chain(parts) {
+                features.names.push(name.clone());
+                features.columns.insert(name, (column.name(), aspect));
+            }
+        }
+        features
+    }
 }
 
 impl Features for TrainedOn<'_> {
     fn names(&self) -> Vec<String> {
-        self.dataset.schema.features().map(|column| column.name.clone()).collect()
+        self.names.clone()
     }
 
     fn column(&self, name: &str) -> Option<Column<'_>> {
+        let (name, aspect) = self.columns.get(name)?;
         let column = self.dataset.table.column(name)?;
+        if let Some(aspect) = aspect {
+            return Some(Column::Numbers(column.aspect(*aspect, self.rows)?.into()));
+        }
         Some(match column.levels(self.rows) {
             Some((names, codes)) => Column::Levels { names: names.into(), codes },
             None => Column::Numbers(column.numbers(self.rows)?.into()),
         })
+    }
+
+    fn digests(&self) -> Option<Vec<u64>> {
+        Some(self.dataset.table.digests(self.rows))
     }
 }

@@ -162,7 +162,7 @@ impl Run<'_> {
     /// Labels that are more likely wrong than right.
     fn doubtful_rows(&self) -> Vec<DoubtfulRow> {
         let Ok(labels) = &self.fit.labels else { return Vec::new() };
-        let worst = rows_file::worst_first(labels).into_iter().take(MOST_ROWS);
+        let worst = labels.worst_first().into_iter().take(MOST_ROWS);
         let rows = worst.map(|place| rows_file::row(self.job.dataset(), labels, place));
         rows.take_while(|row| row.wrong.is_some_and(|wrong| wrong >= 0.5)).collect()
     }

@@ -19,15 +19,6 @@ const COLUMNS: [&str; 7] = [
 /// Characters of a text that stand in the file.
 const SHOWN: usize = 200;
 
-/// Places in the lists of judged rows, those first whose labels are most likely wrong; at the end those of which nothing
-/// can be said.
-pub(crate) fn worst_first(labels: &JudgedLabels) -> Vec<u32> {
-    let wrong = |place: u32| labels.noise.rows[place as usize].wrong.unwrap_or(-1.0);
-    let mut order: Vec<u32> = (0..labels.rows.len() as u32).collect();
-    order.sort_by(|&a, &b| wrong(b).total_cmp(&wrong(a)).then(a.cmp(&b)));
-    order
-}
-
 /// What is known of the label at a place.
 pub(crate) fn row(dataset: &Dataset, labels: &JudgedLabels, place: u32) -> DoubtfulRow {
     let row = labels.rows[place as usize];
@@ -69,7 +60,7 @@ pub(crate) fn encode(
     let text = dataset.schema.features().any(|column| column.kind == Kind::Text);
     writer.write_record(COLUMNS.into_iter().chain(text.then_some("text")))?;
     if let Some(labels) = labels {
-        for place in worst_first(labels) {
+        for place in labels.worst_first() {
             writer.serialize(row(dataset, labels, place))?;
         }
     }

@@ -167,6 +167,8 @@ settings! {
     text: Vec<String>,
     /// Channels of series to learn from.
     series: Vec<String>,
+    /// Column that says when a row was taken.
+    time: String,
     /// What is learnt.
     task: Choice<Task>,
     /// Table to test on.
@@ -401,6 +403,7 @@ impl Settings {
         options.text_alone = self.reads_words();
         options.series = self.series.clone().unwrap_or_default();
         options.types = self.types.clone().unwrap_or_default();
+        options.time.clone_from(&self.time);
         options.task = self.task.and_then(Choice::chosen);
         Ok(options)
     }

@@ -32,12 +32,13 @@ mod tests {
         assert!(text.starts_with(
             "source,rows,batches,unreliability,weight,mean_loss,reference_loss,reference_std,\
              nonfinite,first_departure_step,verdict,noise_rate,noise_rate_low,noise_rate_high,\
-             disagreement,doubt,class_mix\n"
+             disagreement,doubt,class_mix,bad_from,bad_from_low,bad_from_high,bad_until,\
+             bad_until_low,bad_until_high,faults\n"
         ));
         let mut reader = csv::Reader::from_reader(bytes.as_slice());
         for (record, name) in reader.records().zip(names) {
             let cells = [name, "0", "0", "0", "1e-300", "0.1", "", "", "0", "7", "suspect"];
-            assert_eq!(record.unwrap(), [&cells[..], &[""; 6]].concat());
+            assert_eq!(record.unwrap(), [&cells[..], &[""; 13]].concat());
         }
     }
 }

@@ -253,6 +253,10 @@ impl Table {
                 for cell in cells {
                     match cell {
                         Cell::Text(text) => writer.write_field(formulas.cell(text).as_ref())?,
+                        Cell::Maybe(text) => {
+                            let text = text.as_deref().unwrap_or_default();
+                            writer.write_field(formulas.cell(text).as_ref())?;
+                        }
                         Cell::Count(count) => writer.write_field(count.to_string())?,
                         Cell::Number(value) => {
                             writer.write_field(value.map(number_text).unwrap_or_default())?;

@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
     } else {
         write!(out, "{}{}", verdicts::table(&sources), verdicts::reasons(&sources))?;
+        write!(out, "{}", verdicts::findings(&sources))?;
         writeln!(out, "{}", verdicts::tally(&sources))?;
     }
     let Some(worst) = arguments.fail_on.map(FailOn::verdict) else { return Ok(()) };

@@ -95,6 +95,11 @@ struct TableFlags {
     #[arg(long, value_name = "COLUMN")]
     image: Option<String>,
 
+    /// The column that says when a row was taken, a date or a number: since when is a source bad? It is not learnt from
+    /// unless it is among --features
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+
     /// What columns hold, where it is inferred wrongly: numeric, categorical, date or text
     #[arg(long, value_name = "A=TYPE,…", value_parser = typed)]
     types: Option<Vec<Types>>,
@@ -322,6 +327,7 @@ impl Arguments {
             ignore: table.ignore.clone(),
             text: table.text.clone(),
             series: table.series.clone(),
+            time: table.time.clone(),
             types: table.types(),
             task: table.task,
             test: table.test.clone(),
@@ -634,6 +640,7 @@ fn print(
         return Ok(());
     }
     write!(out, "{}{}", verdicts::table(&sources), verdicts::reasons(&sources))?;
+    write!(out, "{}", verdicts::findings(&sources))?;
     writeln!(out, "{}", verdicts::tally(&sources))?;
     if let Some(items) = &results.items {
         let items = counted(items.len() as u64, "item");

@@ -1,6 +1,6 @@
 //! The verdicts on a terminal, and as JSON.
 
-use lapwing_judge::{Interval, SourceNoise, SourceRow, Verdict};
+use lapwing_judge::{Finding, Interval, SourceNoise, SourceRow, Verdict};
 use lapwing_run::Metrics;
 use serde::ser::{Error, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -102,6 +102,35 @@ pub(crate) fn reasons(sources: &[&SourceRow]) -> String {
         format!("  {}: {reason}\n", printable(&source.source))
     };
     sources.iter().filter(told).take(MOST_REASONS).map(line).collect()
+}
+
+/// Faults that need no line: they only describe what the reasons say, or are told elsewhere.
+const DESCRIPTIONS: [&str; 6] = [
+    "disagreement",
+    "frequent-disagreement",
+    "scattered-disagreements",
+    "residual-spread",
+    "sure-rows",
+    "departure",
+];
+
+/// What is wrong with the first sources in which something was found, a line each.
+pub(crate) fn findings(sources: &[&SourceRow]) -> String {
+    let told = |source: &&SourceRow| {
+        let faults = source.findings.iter();
+        faults.filter(|f| !DESCRIPTIONS.contains(&f.fault.word())).cloned().collect::<Vec<_>>()
+    };
+    let found = sources.iter().map(|source| (source, told(source)));
+    let lines = found.filter(|(_, told)| !told.is_empty()).take(MOST_REASONS);
+    let line = |(source, told): (&&SourceRow, Vec<Finding>)| {
+        let name = printable(&source.source);
+        let line = |finding: &Finding| {
+            let sentence = lapwing_report::phrase(finding).replace('\u{202f}', " ");
+            format!("  {name}: {sentence}\n")
+        };
+        told.iter().map(line).collect::<String>()
+    };
+    lines.map(line).collect()
 }
 
 /// What the verdicts come to, in a line.

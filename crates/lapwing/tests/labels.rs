@@ -79,8 +79,8 @@ fn bad_hard_and_different_sources_have_words_of_their_own() {
     assert!(number("home", "class_mix") > 0.4 && number("ann", "class_mix") < 0.3);
 
     let header = place.text("run/sources.csv").lines().next().unwrap().to_owned();
-    let end = "verdict,noise_rate,noise_rate_low,noise_rate_high,disagreement,doubt,class_mix";
-    assert!(header.ends_with(end), "{header}");
+    let numbers = "verdict,noise_rate,noise_rate_low,noise_rate_high,disagreement,doubt,class_mix,";
+    assert!(header.contains(numbers), "{header}");
     let shown = place.lapwing("sources run").assert().success();
     let shown = String::from_utf8_lossy(&shown.get_output().stdout).into_owned();
     for part in

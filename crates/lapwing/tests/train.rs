@@ -24,7 +24,8 @@ fn the_source_that_says_the_contrary_is_unreliable_and_the_others_are_not() {
     let sources = place.text("run/sources.csv");
     assert!(sources.starts_with(
         "source,rows,batches,unreliability,weight,mean_loss,reference_loss,reference_std,nonfinite,\
-         first_departure_step,verdict,noise_rate,noise_rate_low,noise_rate_high,disagreement,doubt,class_mix\n"
+         first_departure_step,verdict,noise_rate,noise_rate_low,noise_rate_high,disagreement,doubt,class_mix,\
+         bad_from,bad_from_low,bad_from_high,bad_until,bad_until_low,bad_until_high,faults\n"
     ));
     for line in sources.lines().skip(1) {
         let verdict = if line.starts_with("attic,") { "unreliable" } else { "reliable" };

@@ -7,12 +7,21 @@
 //! the others would find as well. A source whose labels are given at random need not be told which of them are
 //! exchanged.
 
+mod class_mix;
+mod clipped_range;
+mod column_unit;
+mod constant_column;
 mod default_label;
 mod departure;
 mod disagreement;
+mod duplicated_rows;
 mod exchanged_classes;
 mod flipped_sign;
 mod frequent_disagreement;
+mod input_noise;
+mod input_shift;
+mod missing_column;
+mod moved_rows;
 mod nonfinite_losses;
 mod offset;
 mod one_class;
@@ -21,22 +30,35 @@ mod one_pair;
 mod random_labels;
 mod random_targets;
 mod renumbered_classes;
+mod replaced_inputs;
 mod residual_spread;
 mod scattered_disagreements;
+mod shuffled_rows;
+mod since;
+mod stuck_value;
 mod sure_rows;
 mod unit;
 mod wide_residuals;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Case, Finding, Subject, Tally, Word};
+use crate::{Case, Finding, Residuals, Subject, Tally, Word};
 
+pub use class_mix::ClassMix;
+pub use clipped_range::ClippedRange;
+pub use column_unit::ColumnUnit;
+pub use constant_column::ConstantColumn;
 pub use default_label::DefaultLabel;
 pub use departure::Departure;
 pub use disagreement::Disagreement;
+pub use duplicated_rows::DuplicatedRows;
 pub use exchanged_classes::ExchangedClasses;
 pub use flipped_sign::FlippedSign;
 pub use frequent_disagreement::FrequentDisagreement;
+pub use input_noise::InputNoise;
+pub use input_shift::InputShift;
+pub use missing_column::MissingColumn;
+pub use moved_rows::MovedRows;
 pub use nonfinite_losses::NonfiniteLosses;
 pub use offset::Offset;
 pub use one_class::OneClass;
@@ -45,14 +67,22 @@ pub use one_pair::OnePair;
 pub use random_labels::RandomLabels;
 pub use random_targets::RandomTargets;
 pub use renumbered_classes::RenumberedClasses;
+pub use replaced_inputs::ReplacedInputs;
 pub use residual_spread::ResidualSpread;
 pub use scattered_disagreements::ScatteredDisagreements;
+pub use shuffled_rows::ShuffledRows;
+pub use since::{Moment, Since};
+pub use stuck_value::StuckValue;
 pub use sure_rows::SureRows;
 pub use unit::Unit;
 pub use wide_residuals::WideResiduals;
 
 /// Rows below which no pattern is claimed.
 const ENOUGH: u64 = 20;
+/// Association below which labels have nothing to do with the rows.
+const INDEPENDENT: f64 = 0.25;
+/// Names told in a sentence.
+const TOLD: usize = 3;
 
 /// Which sources an examination is made on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +133,57 @@ fn varied<'a>(subject: &'a Subject<'_>) -> Option<&'a Tally> {
     subject.tally().filter(|tally| tally.total >= ENOUGH && tally.dominant().is_none())
 }
 
+/// Whether the targets are constant, stuck or clipped, which explains where they lie.
+fn has_limited_targets(subject: &Subject<'_>) -> bool {
+    let looks = subject.case().inputs().looks();
+    let mut targets = subject.columns().filter(|column| column.name().is_none());
+    targets.any(|column| {
+        ConstantColumn::of(&column, looks).is_some()
+            || StuckValue::of(&column, looks).is_some()
+            || ClippedRange::of(&column, looks).is_some()
+    })
+}
+
+/// Targets enough to speak of a pattern, and beside predictions.
+fn free_targets<'a>(subject: &'a Subject<'_>) -> Option<&'a Residuals> {
+    let enough = subject.residuals().filter(|residuals| residuals.rows >= ENOUGH)?;
+    (!has_limited_targets(subject)).then_some(enough)
+}
+
+/// `“a”, “b”` and so on, the first few.
+fn named(columns: &[String]) -> Vec<Word<'_>> {
+    let mut words = Vec::new();
+    for (at, name) in columns.iter().take(TOLD).enumerate() {
+        let last = at + 1 == columns.len() && at > 0;
+        words.extend([
+            Word::Text(if last {
+                " and "
+            } else if at > 0 {
+                ", "
+            } else {
+                ""
+            }),
+            Word::Name(name),
+        ]);
+    }
+    if columns.len() > TOLD {
+        words.extend([
+            Word::Text(" and "),
+            Word::Count((columns.len() - TOLD) as u64),
+            Word::Text(" more"),
+        ]);
+    }
+    words
+}
+
+/// How a sentence on a column begins, or one on the targets.
+fn its_targets_or<'a>(column: Option<&'a str>, targets: &'a str, verb: &'a str) -> Vec<Word<'a>> {
+    match column {
+        None => vec![Word::Text(targets)],
+        Some(name) => vec![Word::Name(name), Word::Text(verb)],
+    }
+}
+
 /// Makes [`Fault`] and [`EXAMINATIONS`] of the list, so that they cannot disagree.
 macro_rules! examinations {
     ($([$($fault:ident $word:literal),+ $(,)?])+) => {
@@ -142,25 +223,34 @@ macro_rules! examinations {
 
 examinations! {
     [Disagreement "disagreement"]
+    [ResidualSpread "residual-spread"]
     [
         DefaultLabel "default-label",
         OneLabel "one-label",
+        MovedRows "moved-rows",
+        ShuffledRows "shuffled-rows",
         RandomLabels "random-labels",
         ExchangedClasses "exchanged-classes",
         RenumberedClasses "renumbered-classes",
         OnePair "one-pair",
         OneClass "one-class",
         ScatteredDisagreements "scattered-disagreements",
-    ]
-    [FrequentDisagreement "frequent-disagreement"]
-    [ResidualSpread "residual-spread"]
-    [
         FlippedSign "flipped-sign",
         RandomTargets "random-targets",
         Unit "unit",
         Offset "offset",
         WideResiduals "wide-residuals",
     ]
+    [FrequentDisagreement "frequent-disagreement"]
+    [Since "since"]
+    [ClassMix "class-mix"]
+    [MissingColumn "missing-column"]
+    [ConstantColumn "constant-column"]
+    [StuckValue "stuck-value"]
+    [ClippedRange "clipped-range"]
+    [ColumnUnit "column-unit"]
+    [ReplacedInputs "replaced-inputs", InputNoise "input-noise", InputShift "input-shift"]
+    [DuplicatedRows "duplicated-rows"]
     [SureRows "sure-rows"]
     [Departure "departure"]
     [NonfiniteLosses "nonfinite-losses"]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENOUGH, Examination};
+use super::{Examination, free_targets};
 use crate::{Finding, Subject, Word};
 
 /// Its targets lie above or below those of reliable sources on average. The strength is the part of the offset in
@@ -15,7 +15,7 @@ pub struct Offset {
 
 impl Examination for Offset {
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
-        let residuals = subject.residuals().filter(|residuals| residuals.rows >= ENOUGH)?;
+        let residuals = free_targets(subject)?;
         let (reliable_mean, reliable_std) = residuals.reliable?;
         let shift = residuals.mean - reliable_mean;
         let noise = 3.0 * residuals.std / (residuals.rows as f64).sqrt();

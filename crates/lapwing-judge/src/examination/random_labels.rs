@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Examination, varied};
+use super::{Examination, INDEPENDENT, varied};
 use crate::{Finding, Subject, Word};
 
 /// Its labels are next to independent of what the model sees. The strength is one less their association.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RandomLabels {
-    /// Cramér's V of given and predicted labels, 0 to 1.
+    /// Cramér's V of given and predicted labels, 0 to 1, less what chance makes of it.
     pub association: f64,
 }
 
 impl Examination for RandomLabels {
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
-        let association = varied(subject)?.association();
+        let association = varied(subject)?.corrected_association();
         let rows = subject.examples_of(|given, said| given != said);
-        (association < 0.25)
+        (association < INDEPENDENT)
             .then(|| Finding::new(Self { association }, 1.0 - association).shown_by(rows))
     }
 

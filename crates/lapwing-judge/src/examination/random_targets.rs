@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENOUGH, Examination};
+use super::{Examination, free_targets};
 use crate::{Finding, Subject, Word};
 
 /// Its targets are next to independent of the predictions. The strength is one less their correlation.
@@ -14,7 +14,7 @@ pub struct RandomTargets {
 
 impl Examination for RandomTargets {
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
-        let residuals = subject.residuals().filter(|residuals| residuals.rows >= ENOUGH)?;
+        let residuals = free_targets(subject)?;
         let (correlation, _) = residuals.line?;
         (correlation < 0.2).then(|| {
             let strength = 1.0 - correlation.abs();

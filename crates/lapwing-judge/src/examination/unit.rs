@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENOUGH, Examination};
+use super::{Examination, free_targets};
 use crate::{Finding, Subject, Word};
 
 /// Its targets move with the predictions, but further or less far. The strength is how closely they do.
@@ -16,7 +16,7 @@ pub struct Unit {
 
 impl Examination for Unit {
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
-        let residuals = subject.residuals().filter(|residuals| residuals.rows >= ENOUGH)?;
+        let residuals = free_targets(subject)?;
         let (correlation, slope) = residuals.line?;
         (correlation > 0.5 && !(0.6..1.7).contains(&slope)).then(|| {
             let fault = Self { correlation, slope };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ENOUGH, Examination};
+use super::{Examination, free_targets};
 use crate::{Finding, Subject, Word};
 
 /// Its residuals spread wider than those of reliable sources. The strength is the part of the spread that is beyond
@@ -15,7 +15,7 @@ pub struct WideResiduals {
 
 impl Examination for WideResiduals {
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
-        let residuals = subject.residuals().filter(|residuals| residuals.rows >= ENOUGH)?;
+        let residuals = free_targets(subject)?;
         let (_, reliable_std) = residuals.reliable?;
         let ratio = residuals.std / reliable_std;
         (ratio.is_finite() && residuals.std > 1.5 * reliable_std).then(|| {

@@ -111,6 +111,7 @@ fn the_table_sorts_by_click_and_by_key_both_ways() {
     assert_ne!(shown(&mut browser), before);
 
     // The first departure has rows without a value: they stay last both ways.
+    browser.click("#more");
     browser.eval("document.querySelector('#sources-table thead th:nth-child(12) button').focus()");
     browser.enter();
     let departures = keys(&mut browser, 11);
@@ -222,6 +223,8 @@ fn the_page_fits_a_phone_and_follows_a_dark_screen() {
     let (mut browser, _folder) = opened(&sample::report());
     browser.resize(1280, 900);
     browser.picture("desk.png");
+    let wide = "(() => { const t = document.querySelector('#sources .scroll'); return t.scrollWidth - t.clientWidth; })()";
+    assert_eq!(browser.eval(wide), 0, "the table of sources fits a screen");
     let light = browser.eval("getComputedStyle(document.body).backgroundColor");
     let dark = json!({ "features": [{ "name": "prefers-color-scheme", "value": "dark" }] });
     browser.call("Emulation.setEmulatedMedia", dark);

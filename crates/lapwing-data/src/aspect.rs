@@ -1,0 +1,131 @@
+//! Columns as numbers that can be compared, whatever they hold: a text by its length, a picture by its brightness.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use lapwing_sample::Scale;
+
+use crate::table::{Column, Table, Values};
+
+/// Something of a column that is a number in every row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aspect {
+    /// Words of a text, or moments of a series.
+    Length,
+    /// Mean of the numbers of a series.
+    Mean,
+    /// Their standard deviation.
+    Spread,
+    /// A number of a vector.
+    Element(usize),
+    /// Mean of the pixels of a picture, 0 to 1.
+    Brightness,
+    /// Standard deviation of the pixels of a picture.
+    Contrast,
+}
+
+impl Column {
+    /// What there is to be compared of a column that holds neither numbers nor categories, each with a name.
+    pub fn aspects(&self) -> Vec<(String, Aspect)> {
+        let name = self.name();
+        match self.values() {
+            Values::Numbers { .. } | Values::Codes { .. } => Vec::new(),
+            Values::Texts(_) => vec![(format!("length of {name}"), Aspect::Length)],
+            Values::Vectors { width, .. } => {
+                (0..*width).map(|at| (format!("{name}[{at}]"), Aspect::Element(at))).collect()
+            }
+            Values::Series { .. } => vec![
+                (format!("length of {name}"), Aspect::Length),
+                (format!("mean of {name}"), Aspect::Mean),
+                (format!("spread of {name}"), Aspect::Spread),
+            ],
+            Values::Pictures { .. } => vec![
+                (format!("brightness of {name}"), Aspect::Brightness),
+                (format!("contrast of {name}"), Aspect::Contrast),
+            ],
+        }
+    }
+
+    /// An aspect of some rows; `None` where the column does not have it.
+    pub fn aspect(&self, aspect: Aspect, rows: &[u32]) -> Option<Vec<f64>> {
+        let numbers: Vec<f64> = match (self.values(), aspect) {
+            (Values::Texts(texts), Aspect::Length) => {
+                rows.iter().map(|&row| texts.of(row).len() as f64).collect()
+            }
+            (Values::Vectors { values, width }, Aspect::Element(at)) if at < *width => {
+                rows.iter().map(|&row| f64::from(values[row as usize * width + at])).collect()
+            }
+            (Values::Series { values, ends }, Aspect::Length | Aspect::Mean | Aspect::Spread) => {
+                let of_series = |&row: &u32| {
+                    let own = moments(values, ends, row);
+                    let (mean, std) = Scale::spread(own.iter().map(|&v| f64::from(v)))
+                        .unwrap_or((f64::NAN, f64::NAN));
+                    match aspect {
+                        Aspect::Length => own.len() as f64,
+                        Aspect::Mean => mean,
+                        _ => std,
+                    }
+                };
+                rows.iter().map(of_series).collect()
+            }
+            (Values::Pictures { paths, pixels }, Aspect::Brightness | Aspect::Contrast) => {
+                let size = pixels.len() / paths.len().max(1);
+                let of_picture = |&row: &u32| {
+                    let own = &pixels[row as usize * size..(row as usize + 1) * size];
+                    let mean = |of: &dyn Fn(f64) -> f64| {
+                        own.iter().map(|&p| of(f64::from(p) / 255.0)).sum::<f64>() / size as f64
+                    };
+                    let brightness = mean(&|p| p);
+                    match aspect {
+                        Aspect::Contrast => mean(&|p| (p - brightness).powi(2)).sqrt(),
+                        _ => brightness,
+                    }
+                };
+                rows.iter().map(of_picture).collect()
+            }
+            _ => return None,
+        };
+        Some(numbers)
+    }
+
+    fn add_to(&self, row: u32, digest: &mut DefaultHasher) {
+        let at = row as usize;
+        match self.values() {
+            Values::Numbers { values, .. } => values[at].to_bits().hash(digest),
+            Values::Codes { codes, .. } => codes[at].hash(digest),
+            Values::Texts(texts) => {
+                texts.of(row).hash(digest);
+                texts.shown(row).hash(digest);
+            }
+            Values::Vectors { values, width } => {
+                let own = &values[at * width..(at + 1) * width];
+                own.iter().for_each(|value| value.to_bits().hash(digest));
+            }
+            Values::Series { values, ends } => {
+                let own = moments(values, ends, row);
+                own.iter().for_each(|value| value.to_bits().hash(digest));
+            }
+            Values::Pictures { paths, pixels } => {
+                let size = pixels.len() / paths.len().max(1);
+                pixels[at * size..(at + 1) * size].hash(digest);
+            }
+        }
+    }
+}
+
+/// The numbers of a row.
+fn moments<'a>(values: &'a [f32], ends: &[usize], row: u32) -> &'a [f32] {
+    let begin = row.checked_sub(1).map_or(0, |before| ends[before as usize]);
+    &values[begin..ends[row as usize]]
+}
+
+impl Table {
+    /// A number for each of some rows that is the same where all features are the same, and else another one.
+    pub fn digests(&self, rows: &[u32]) -> Vec<u64> {
+        let digest = |&row: &u32| {
+            let mut digest = DefaultHasher::new();
+            self.columns().iter().for_each(|column| column.add_to(row, &mut digest));
+            digest.finish()
+        };
+        rows.iter().map(digest).collect()
+    }
+}

@@ -1,0 +1,278 @@
+//! How the numbers of a row hang together: in a source, and in the others.
+//!
+//! What a column says of another is known from the other sources. Noise that is added to a column breaks that, as do inputs
+//! that were replaced, even where each column by itself looks as it should.
+
+use crate::Verdict;
+use crate::inputs::{Inputs, middle};
+
+/// Most columns, evenly chosen.
+const MOST_COLUMNS: usize = 64;
+/// Fewest rows of the other sources per column.
+const ROWS_PER_COLUMN: usize = 5;
+/// Rows of the others by which a residual is called large, evenly chosen.
+const COMPARED: usize = 500;
+/// The share of the others' residuals that are not called large.
+const USUAL: f64 = 0.9;
+/// Values further out, in standard deviations, count as this far out.
+const FURTHEST: f64 = 8.0;
+/// Added to variances, so that a column that is the sum of others can be told from them.
+const RIDGE: f64 = 1e-3;
+
+/// Numbers of all rows that are looked at, in units of each column.
+pub(crate) struct Structure {
+    /// Which columns.
+    pub(crate) columns: Vec<usize>,
+    /// Row after row; 0, the middle, where one is missing.
+    values: Vec<f64>,
+    /// Of each source: rows, sums, and sums of products.
+    sums: Vec<Sums>,
+    /// All sources that can be relied on together.
+    reference: Sums,
+    counted: Vec<bool>,
+}
+
+/// How a source compares with what is known from the others.
+pub(crate) struct Compared {
+    /// How much of the correlations of the others is found in the source: 1 where it is like them, 0 where its columns have
+    /// nothing to do with each other; and the standard error of it.
+    pub(crate) kept: f64,
+    pub(crate) error: f64,
+    /// Of each column, what the others do not explain by the rest of a row.
+    pub(crate) columns: Vec<Unexplained>,
+}
+
+/// What of a column is not explained by the rest of the row.
+pub(crate) struct Unexplained {
+    /// Residuals of the source that are larger than nine in ten of the others', and how many there are.
+    pub(crate) large: usize,
+    pub(crate) of: usize,
+    /// How wide they are, as a multiple of the others'.
+    pub(crate) ratio: f64,
+    /// The place among the source's rows of the largest ones, largest first.
+    pub(crate) largest: Vec<usize>,
+}
+
+#[derive(Clone)]
+struct Sums {
+    rows: f64,
+    sums: Vec<f64>,
+    products: Vec<f64>,
+}
+
+impl Structure {
+    /// `None` where there are fewer than two columns of numbers.
+    pub(crate) fn new(inputs: &Inputs, verdicts: &[Verdict]) -> Option<Self> {
+        let numeric: Vec<usize> =
+            (0..inputs.columns.len()).filter(|&at| inputs.columns[at].is_numeric()).collect();
+        let width = numeric.len().min(MOST_COLUMNS);
+        if width < 2 {
+            return None;
+        }
+        let columns: Vec<usize> =
+            (0..width).map(|at| numeric[at * numeric.len() / width]).collect();
+        let rows = inputs.places().len();
+        let mut values = vec![0.0; rows * width];
+        for (at, &column) in columns.iter().enumerate() {
+            let column = &inputs.columns[column];
+            let (centre, spread) = column.middle();
+            let spread = if spread > 0.0 && spread.is_finite() { spread } else { 1.0 };
+            for (row, value) in column.values().iter().enumerate().filter(|(_, v)| v.is_finite()) {
+                values[row * width + at] = ((value - centre) / spread).clamp(-FURTHEST, FURTHEST);
+            }
+        }
+        let mut sums = Vec::new();
+        let mut counted = Vec::new();
+        for (source, slot) in inputs.compared() {
+            let range = inputs.range(slot);
+            sums.push(Sums::of(&values[range.start * width..range.end * width], width));
+            counted.push(verdicts[source] == Verdict::Reliable);
+        }
+        if counted.iter().filter(|counted| **counted).count() < 2 {
+            counted.fill(true);
+        }
+        let mut reference = Sums::of(&[], width);
+        sums.iter().zip(&counted).filter(|(_, c)| **c).for_each(|(own, _)| reference.add(own, 1.0));
+        Some(Self { columns, values, sums, reference, counted })
+    }
+
+    fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// `None` where the others have too few rows to know anything.
+    pub(crate) fn compare(&self, inputs: &Inputs, slot: usize) -> Option<Compared> {
+        let width = self.width();
+        let own = &self.sums[slot];
+        let mut others = self.reference.clone();
+        if self.counted[slot] {
+            others.add(own, -1.0);
+        }
+        if others.rows < (ROWS_PER_COLUMN * width) as f64 {
+            return None;
+        }
+        let (theirs, mine) = (others.covariance(), own.covariance());
+        let (kept, error) = kept(&theirs, &mine, width, own.rows);
+        let precision = inverse(&theirs, width)?;
+        let means: Vec<f64> = others.sums.iter().map(|sum| sum / others.rows).collect();
+        let range = inputs.range(slot);
+        let residuals = |rows: &mut dyn Iterator<Item = usize>| -> Vec<Vec<f64>> {
+            let mut residuals = vec![Vec::new(); width];
+            for row in rows {
+                let row = &self.values[row * width..(row + 1) * width];
+                for (at, list) in residuals.iter_mut().enumerate() {
+                    let line = &precision[at * width..(at + 1) * width];
+                    let sum: f64 =
+                        line.iter().zip(row).zip(&means).map(|((p, v), mean)| p * (v - mean)).sum();
+                    list.push(sum / line[at]);
+                }
+            }
+            residuals
+        };
+        let own_residuals = residuals(&mut range.clone());
+        let compared: Vec<usize> = inputs
+            .compared()
+            .filter(|&(_, other)| other != slot && self.counted[other])
+            .flat_map(|(_, other)| inputs.range(other))
+            .collect();
+        let step = compared.len().div_ceil(COMPARED).max(1);
+        let others_residuals = residuals(&mut compared.into_iter().step_by(step));
+        let columns = own_residuals.into_iter().zip(others_residuals);
+        let columns = columns.map(|(own, others)| Unexplained::new(own, others)).collect();
+        Some(Compared { kept, error, columns })
+    }
+}
+
+impl Unexplained {
+    fn new(mut own: Vec<f64>, mut others: Vec<f64>) -> Self {
+        centre(&mut own);
+        centre(&mut others);
+        others.sort_by(f64::total_cmp);
+        let at = |sorted: &[f64], share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
+        let limit = at(&others, USUAL);
+        let mut largest: Vec<usize> = (0..own.len()).collect();
+        largest.sort_by(|&a, &b| own[b].total_cmp(&own[a]).then(a.cmp(&b)));
+        let large = own.iter().filter(|residual| **residual > limit).count();
+        own.sort_by(f64::total_cmp);
+        let ratio = at(&own, 2.0 / 3.0) / at(&others, 2.0 / 3.0);
+        Self { large, of: own.len(), ratio, largest }
+    }
+}
+
+/// Distances from the median.
+fn centre(residuals: &mut [f64]) {
+    let mut sorted = residuals.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (median, _) = middle(&sorted);
+    residuals.iter_mut().for_each(|residual| *residual = (*residual - median).abs());
+}
+
+impl Sums {
+    fn of(values: &[f64], width: usize) -> Self {
+        let mut sums =
+            Self { rows: 0.0, sums: vec![0.0; width], products: vec![0.0; width * width] };
+        for row in values.chunks_exact(width) {
+            sums.rows += 1.0;
+            for (i, a) in row.iter().enumerate() {
+                sums.sums[i] += a;
+                let line = &mut sums.products[i * width..(i + 1) * width];
+                line.iter_mut().zip(row).for_each(|(sum, b)| *sum += a * b);
+            }
+        }
+        sums
+    }
+
+    fn add(&mut self, other: &Self, sign: f64) {
+        self.rows += sign * other.rows;
+        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, v)| *sum += sign * v);
+        self.products.iter_mut().zip(&other.products).for_each(|(sum, v)| *sum += sign * v);
+    }
+
+    fn covariance(&self) -> Vec<f64> {
+        let width = self.sums.len();
+        let mean = |at: usize| self.sums[at] / self.rows;
+        let cell = |at: usize| {
+            let (i, j) = (at / width, at % width);
+            let ridge = if i == j { RIDGE } else { 0.0 };
+            self.products[at] / self.rows - mean(i) * mean(j) + ridge
+        };
+        (0..width * width).map(cell).collect()
+    }
+}
+
+/// The slope of the correlations of a source over those of the others, and its standard error where there is nothing to them.
+fn kept(theirs: &[f64], mine: &[f64], width: usize, rows: f64) -> (f64, f64) {
+    let correlation = |covariance: &[f64], i: usize, j: usize| {
+        covariance[i * width + j] / (covariance[i * width + i] * covariance[j * width + j]).sqrt()
+    };
+    let (mut both, mut squares) = (0.0, 0.0);
+    for i in 0..width {
+        for j in 0..i {
+            let other = correlation(theirs, i, j);
+            both += other * correlation(mine, i, j);
+            squares += other * other;
+        }
+    }
+    (both / squares, (squares * rows).sqrt().recip())
+}
+
+/// By elimination; `None` where there is none.
+fn inverse(matrix: &[f64], width: usize) -> Option<Vec<f64>> {
+    let mut left = matrix.to_vec();
+    let mut right = vec![0.0; width * width];
+    (0..width).for_each(|at| right[at * width + at] = 1.0);
+    for pivot in 0..width {
+        let best = (pivot..width).max_by(|&a, &b| {
+            left[a * width + pivot].abs().total_cmp(&left[b * width + pivot].abs())
+        })?;
+        if left[best * width + pivot].abs() < 1e-12 {
+            return None;
+        }
+        for at in 0..width {
+            left.swap(best * width + at, pivot * width + at);
+            right.swap(best * width + at, pivot * width + at);
+        }
+        let scale = left[pivot * width + pivot];
+        for at in 0..width {
+            left[pivot * width + at] /= scale;
+            right[pivot * width + at] /= scale;
+        }
+        for row in (0..width).filter(|row| *row != pivot) {
+            let factor = left[row * width + pivot];
+            for at in 0..width {
+                left[row * width + at] -= factor * left[pivot * width + at];
+                right[row * width + at] -= factor * right[pivot * width + at];
+            }
+        }
+    }
+    Some(right).filter(|inverse| inverse.iter().all(|v| v.is_finite()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_matrix_times_its_inverse_is_one() {
+        let matrix = [0.0, 2.0, 1.0, 2.0, 5.0, 3.0, 1.0, 3.0, 4.0];
+        let inverse = inverse(&matrix, 3).unwrap();
+        for i in 0..3 {
+            for j in 0..3 {
+                let product: f64 = (0..3).map(|k| matrix[i * 3 + k] * inverse[k * 3 + j]).sum();
+                assert!((product - f64::from(u8::from(i == j))).abs() < 1e-12, "{i} {j}");
+            }
+        }
+        assert!(super::inverse(&[1.0, 2.0, 2.0, 4.0], 2).is_none());
+    }
+
+    #[test]
+    fn sums_of_a_part_can_be_taken_away() {
+        let values = [1.0, 2.0, 3.0, -4.0, 0.5, 0.25];
+        let mut all = Sums::of(&values, 2);
+        all.add(&Sums::of(&values[4..], 2), -1.0);
+        let rest = Sums::of(&values[..4], 2);
+        assert_eq!((all.rows, &all.sums, &all.products), (rest.rows, &rest.sums, &rest.products));
+        // By hand: means 2 and −1, so products of distances −1·3 and 1·−3.
+        assert_eq!(rest.covariance()[1], -3.0);
+    }
+}
