@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use lapwing_sample::{Targets, Task};
+use lapwing_sample::{Samples, Targets, Task};
 use serde::{Deserialize, Serialize};
 
+use crate::cache::{Cache, CachedRows, Dealer};
 use crate::distinct::Distinct;
 use crate::error::DataError;
 use crate::file::TableFile;
+use crate::input::Input;
+use crate::memory::{Memory, Need};
 use crate::schema::{Kind, Reason, Role, Schema};
 use crate::series::Channels;
 use crate::survey::{Places, Survey};
@@ -249,11 +253,32 @@ pub struct Dataset {
     pub dropped: Dropped,
     /// What the user should be told.
     pub warnings: Vec<Warning>,
+    /// All rows, where they do not fit into memory; `table` then holds the first of them.
+    disk: Option<Arc<Cache>>,
 }
+
+/// Rows that are dealt at a time.
+const CHUNK: usize = 4096;
+/// Most rows that are in memory where the others are on disk.
+const MOST_HELD: u64 = 1 << 20;
+/// Parts of the memory there is: for rows that are held, for blocks of late, and for a pile of rows to be dealt.
+const HELD: u64 = 16;
+const RECENT: u64 = 8;
+const PILE: u64 = 8;
 
 impl Dataset {
     /// Reads a table in two passes: the first infers types and counts, the second fills columns of exactly that size.
     pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Self> {
+        Self::read_within(path, options, None)
+    }
+
+    /// The same, where a table that needs more `memory` than there is goes to disk, or is refused after the first pass.
+    /// Rows on disk are dealt at random once: their order is not that of the file.
+    pub fn read_within(
+        path: impl AsRef<Path>,
+        options: &ReadOptions,
+        memory: Option<&Memory>,
+    ) -> Result<Self> {
         let file = TableFile::open(path)?;
         let places = Places::new(&file, options)?;
         let lexicon = Lexicon::new(&options.missing_tokens);
@@ -263,12 +288,17 @@ impl Dataset {
         schema.check_that_it_has_features(file.path())?;
 
         let rows = survey.rows as usize;
+        let dealt = match memory {
+            Some(memory) => Dealt::new(&file, &schema, &survey, memory)?,
+            None => None,
+        };
+        let in_memory = if dealt.is_some() { CHUNK } else { rows };
         let mut builders: Vec<ColumnBuilder> = schema
             .columns
             .iter()
             .enumerate()
             .filter(|(_, column)| column.role.is_feature())
-            .map(|(position, column)| ColumnBuilder::new(column, position, rows))
+            .map(|(position, column)| ColumnBuilder::new(column, position, in_memory))
             .collect();
         let mut target =
             TargetBuilder::new(schema.task, &schema.columns[places.target], places.target, rows);
@@ -278,7 +308,9 @@ impl Dataset {
         let mut items = item.map(|(name, place)| ColumnBuilder::names(name, place, rows));
         let mut times =
             places.time.map(|place| TimeBuilder::new(&schema.columns[place], place, rows));
-        let mut numbers = RowNumbers::new(survey.dropped.total() > 0, rows);
+        let numbered = dealt.is_some() || survey.dropped.total() > 0;
+        let mut numbers = RowNumbers::new(numbered, in_memory);
+        let mut dealt = dealt;
         let mut kept = 0;
         file.scan(|record| {
             if places.drops(&lexicon, record).is_some() {
@@ -301,55 +333,107 @@ impl Dataset {
                 times.push(&lexicon, record)?;
             }
             numbers.push(record.row);
-            Ok(())
+            match &mut dealt {
+                Some(dealt) if numbers.0.len() == CHUNK => {
+                    dealt.take(&mut numbers.0, &mut builders)
+                }
+                _ => Ok(()),
+            }
         })?;
         if kept != rows {
             return Err(DataError::Changed { path: file.path().to_owned() });
         }
         file.check_that_it_is_unchanged()?;
 
-        let target = target.finish();
+        let mut target = target.finish();
         check_that_it_varies(&target, file.path(), &options.target)?;
         schema.classes = target.classes;
-        let (codes, names) = sources.into_names();
-        let items = items.map(|items| {
+        let (mut codes, names) = sources.into_names();
+        let mut items = items.map(|items| {
             let (codes, names) = items.into_names();
             Items { codes, names }
         });
-        let columns: Vec<Column> =
-            builders.into_iter().map(ColumnBuilder::finish).collect::<Result<_>>()?;
+        let mut times = times.map(TimeBuilder::finish);
+        let (table, disk) = match dealt {
+            None => {
+                let columns: Vec<Column> =
+                    builders.into_iter().map(ColumnBuilder::finish).collect::<Result<_>>()?;
+                (Table::new(file.path().to_owned(), columns, rows, numbers.0), None)
+            }
+            Some(mut dealt) => {
+                dealt.take(&mut numbers.0, &mut builders)?;
+                let (table, cache, order) = dealt.finish(&file, builders)?;
+                codes = order.iter().map(|&row| codes[row as usize]).collect();
+                target.targets = target.targets.select(&order);
+                if let Some(items) = &mut items {
+                    items.codes = order.iter().map(|&row| items.codes[row as usize]).collect();
+                }
+                if let Some(times) = &mut times {
+                    times.values = order.iter().map(|&row| times.values[row as usize]).collect();
+                }
+                (table, Some(Arc::new(cache)))
+            }
+        };
         // Names are spelt in one way, so there may be fewer of them than texts, and more than numbers.
         schema.columns[places.source].distinct =
             Distinct { count: names.len() as u64, exact: true };
         let features = schema.columns.iter_mut().filter(|column| column.role.is_feature());
-        for (column, built) in features.zip(&columns) {
+        for (column, built) in features.zip(table.columns()) {
             if let Some(count) = built.level_count() {
                 column.distinct = Distinct { count, exact: true };
             }
         }
         let mut dataset = Self {
             schema,
-            table: Table::new(file.path().to_owned(), columns, rows, numbers.0),
+            table,
             target: target.targets,
             sources: Sources { codes, names },
             items,
-            times: times.map(TimeBuilder::finish),
+            times,
             dropped: survey.dropped,
             warnings: Vec::new(),
+            disk,
         };
         warnings.extend(dataset.find_warnings(options));
         dataset.warnings = warnings;
         Ok(dataset)
     }
 
+    /// Whether rows are on disk, because they do not fit into memory.
+    pub fn is_on_disk(&self) -> bool {
+        self.disk.is_some()
+    }
+
+    /// Those of some rows, in ascending order, that are in `table`: all of them, unless rows are on disk. Since these
+    /// were dealt at random, the ones in memory are a sample of all.
+    pub fn held<'a>(&self, rows: &'a [u32]) -> &'a [u32] {
+        &rows[..rows.partition_point(|&row| (row as usize) < self.table.len())]
+    }
+
+    /// All rows as samples.
+    pub fn bind<'a>(&'a self, input: &'a Input) -> Result<Box<dyn Samples + 'a>> {
+        match &self.disk {
+            None => input.bind(&self.table),
+            Some(cache) => Ok(Box::new(CachedRows { cache, input })),
+        }
+    }
+
+    /// Data row in the file, counted from 1, of a row.
+    pub fn row_number(&self, row: u32) -> Result<u64> {
+        match &self.disk {
+            Some(cache) if row as usize >= self.table.len() => Ok(cache.number(row)?.into()),
+            _ => Ok(self.table.row_number(row)),
+        }
+    }
+
     /// Rows.
     pub fn len(&self) -> usize {
-        self.table.len()
+        self.sources.codes.len()
     }
 
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
+        self.len() == 0
     }
 
     fn find_warnings(&self, options: &ReadOptions) -> Vec<Warning> {
@@ -381,6 +465,69 @@ impl Dataset {
             warnings.push(Warning::ManyClasses { classes, rows });
         }
         warnings
+    }
+}
+
+/// A table on its way to disk.
+struct Dealt {
+    dealer: Dealer,
+    limit: u64,
+    words: u64,
+}
+
+impl Dealt {
+    /// `None` where all fits into memory.
+    fn new(
+        file: &TableFile,
+        schema: &Schema,
+        survey: &Survey,
+        memory: &Memory,
+    ) -> Result<Option<Self>> {
+        let (rows, limit) = (survey.rows, memory.limit);
+        let need = Need::new(schema, rows, survey.dropped.total() > 0, memory.program);
+        if need.whole <= limit {
+            return Ok(None);
+        }
+        let path = || file.path().to_owned();
+        let (needed, on_disk) = (need.whole, false);
+        let Some(disk) = &memory.disk else {
+            return Err(DataError::TooLarge { path: path(), rows, needed, limit, on_disk });
+        };
+        let Some(words) = need.words else {
+            return Err(DataError::TooLargeForDisk { path: path(), rows, needed });
+        };
+        // Beside what is kept of the rows on disk.
+        let needed = need.on_disk + limit / HELD + limit / RECENT;
+        if needed > limit {
+            return Err(DataError::TooLarge { path: path(), rows, needed, limit, on_disk: true });
+        }
+        let bytes = 4 * (words + 2) * rows;
+        let (place, seed) = (disk.place.clone(), disk.seed);
+        let dealer = Dealer::new(place, words as usize, bytes, limit / PILE, seed)?;
+        Ok(Some(Self { dealer, limit, words }))
+    }
+
+    /// Takes the rows so far out of the builders.
+    fn take(&mut self, numbers: &mut Vec<u32>, builders: &mut [ColumnBuilder]) -> Result<()> {
+        let columns: Vec<(usize, Vec<u32>)> =
+            builders.iter_mut().map(ColumnBuilder::drain).collect();
+        self.dealer.deal(numbers, &columns)?;
+        numbers.clear();
+        Ok(())
+    }
+
+    /// The first rows in memory, all of them on disk, and which row of the file became which.
+    fn finish(
+        self,
+        file: &TableFile,
+        builders: Vec<ColumnBuilder>,
+    ) -> Result<(Table, Cache, Vec<u32>)> {
+        let layouts = builders.into_iter().filter_map(ColumnBuilder::layout).collect();
+        let (cache, order) =
+            self.dealer.finish(file.path().to_owned(), layouts, self.limit / RECENT)?;
+        let held = (self.limit / HELD / (4 * (self.words + 1))).clamp(CHUNK as u64, MOST_HELD);
+        let held: Vec<u32> = (0..(held as usize).min(cache.len()) as u32).collect();
+        Ok((cache.table(&held)?, cache, order))
     }
 }
 

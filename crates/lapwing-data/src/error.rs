@@ -4,7 +4,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::cache::CacheError;
 use crate::dataset::Dropped;
+use crate::memory::shown as shown_bytes;
 use crate::picture::PictureError;
 use crate::schema::Kind;
 
@@ -32,6 +34,43 @@ impl fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
+    /// A table that does not fit into memory.
+    #[error(
+        "{}: {rows} rows need about {} of memory, and there are {}{}",
+        path.display(),
+        shown_bytes(*needed),
+        shown_bytes(*limit),
+        if *on_disk { ", although its columns would stay on disk" } else { "" }
+    )]
+    TooLarge {
+        /// The table.
+        path: PathBuf,
+        /// Its rows.
+        rows: u64,
+        /// Bytes that it needs.
+        needed: u64,
+        /// Bytes that there are.
+        limit: u64,
+        /// Whether its columns would be on disk.
+        on_disk: bool,
+    },
+    /// A table with texts, series or pictures that does not fit into memory.
+    #[error(
+        "{}: {rows} rows need about {} of memory, and texts, series and pictures cannot be trained on from disk yet",
+        path.display(),
+        shown_bytes(*needed)
+    )]
+    TooLargeForDisk {
+        /// The table.
+        path: PathBuf,
+        /// Its rows.
+        rows: u64,
+        /// Bytes that it needs.
+        needed: u64,
+    },
+    /// Rows on disk that cannot be written or read.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
     /// The file could not be opened.
     #[error("cannot open {}: {source}", path.display())]
     Open {

@@ -9,6 +9,7 @@
 //! A table is held once, in columns of four bytes per value; rows are encoded batch by batch as they are asked for.
 
 mod aspect;
+mod cache;
 mod columnar;
 mod dataset;
 mod date;
@@ -20,6 +21,7 @@ mod guard;
 mod gzip;
 mod input;
 mod log;
+mod memory;
 mod new_data;
 mod new_rows;
 mod number_text;
@@ -42,6 +44,7 @@ mod value;
 mod words;
 
 pub use aspect::Aspect;
+pub use cache::{BLOCK, CacheError};
 pub use csv::StringRecord;
 pub use dataset::{Dataset, Dropped, Items, ReadOptions, Sources, Warning};
 pub use distinct::Distinct;
@@ -53,6 +56,7 @@ pub use input::{
 };
 pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};
+pub use memory::{Disk, Memory};
 pub use new_data::{NewData, NewDataOptions};
 pub use new_rows::{NewRows, Part};
 pub use number_text::number_text;

@@ -1,6 +1,7 @@
 //! The columns of a table in memory: four bytes per value.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexSet;
 
@@ -43,7 +44,7 @@ pub(crate) enum Values {
     /// Numbers and dates less their offset; missing is NaN.
     Numbers { values: Vec<f32>, storage: Storage, is_date: bool },
     /// Indices into the levels, [`MISSING`] or [`BEYOND`].
-    Codes { codes: Vec<u32>, levels: IndexSet<Box<str>> },
+    Codes { codes: Vec<u32>, levels: Arc<IndexSet<Box<str>>> },
     /// Free text.
     Texts(Texts),
     /// Equally many numbers per row, row after row.
@@ -52,6 +53,31 @@ pub(crate) enum Values {
     Series { values: Vec<f32>, ends: Vec<usize> },
     /// Paths of pictures, and the pixels of one after another.
     Pictures { paths: Vec<Box<str>>, pixels: Vec<u8> },
+}
+
+/// A column of 32-bit words: what they stand for.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    pub(crate) name: String,
+    pub(crate) kind: LayoutKind,
+}
+
+/// What the words of a column stand for; see [`Values`].
+#[derive(Debug, Clone)]
+pub(crate) enum LayoutKind {
+    Numbers { storage: Storage, is_date: bool },
+    Codes { levels: Arc<IndexSet<Box<str>>> },
+    Vectors { width: usize },
+}
+
+impl Layout {
+    /// Words per row.
+    pub(crate) fn words(&self) -> usize {
+        match self.kind {
+            LayoutKind::Numbers { .. } | LayoutKind::Codes { .. } => 1,
+            LayoutKind::Vectors { width } => width,
+        }
+    }
 }
 
 impl Table {
@@ -100,6 +126,19 @@ impl Table {
 }
 
 impl Column {
+    /// A column of that layout from its words, row after row.
+    pub(crate) fn of(layout: &Layout, words: Vec<u32>) -> Self {
+        let floats = |words: Vec<u32>| words.into_iter().map(f32::from_bits).collect();
+        let values = match &layout.kind {
+            &LayoutKind::Numbers { storage, is_date } => {
+                Values::Numbers { values: floats(words), storage, is_date }
+            }
+            LayoutKind::Codes { levels } => Values::Codes { codes: words, levels: levels.clone() },
+            &LayoutKind::Vectors { width } => Values::Vectors { values: floats(words), width },
+        };
+        Self { name: layout.name.clone(), values }
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -235,7 +274,7 @@ impl ColumnBuilder {
             Kind::Text => Values::Texts(Texts::default()),
             Kind::Vector => Values::Vectors { values: Vec::new(), width: storage.width },
             Kind::Categorical => {
-                Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() }
+                Values::Codes { codes: Vec::with_capacity(capacity), levels: Arc::default() }
             }
             Kind::Series => {
                 Values::Series { values: Vec::new(), ends: Vec::with_capacity(capacity) }
@@ -262,7 +301,7 @@ impl ColumnBuilder {
             position,
             name: name.to_owned(),
             kind: Kind::Categorical,
-            values: Values::Codes { codes: Vec::with_capacity(capacity), levels: IndexSet::new() },
+            values: Values::Codes { codes: Vec::with_capacity(capacity), levels: Arc::default() },
             max_levels: BEYOND as usize,
             buffer: String::new(),
             waiting: Vec::new(),
@@ -298,7 +337,7 @@ impl ColumnBuilder {
                     Some(level) => match levels.get_index_of(level) {
                         Some(code) => code as u32,
                         None if levels.len() < self.max_levels => {
-                            levels.insert_full(level.into()).0 as u32
+                            Arc::make_mut(levels).insert_full(level.into()).0 as u32
                         }
                         None => BEYOND,
                     },
@@ -402,6 +441,29 @@ impl ColumnBuilder {
         Ok(())
     }
 
+    /// Takes out the rows so far, as words: how many per row, and those of one row after another. Texts and pictures are
+    /// not words.
+    pub(crate) fn drain(&mut self) -> (usize, Vec<u32>) {
+        let words = |values: &mut Vec<f32>| values.drain(..).map(f32::to_bits).collect();
+        match &mut self.values {
+            Values::Numbers { values, .. } => (1, words(values)),
+            Values::Codes { codes, .. } => (1, std::mem::take(codes)),
+            Values::Vectors { values, width } => (*width, words(values)),
+            Values::Texts(_) | Values::Series { .. } | Values::Pictures { .. } => (0, Vec::new()),
+        }
+    }
+
+    /// What the words of the column stand for, once all rows are read; `None` for texts and pictures.
+    pub(crate) fn layout(self) -> Option<Layout> {
+        let kind = match self.values {
+            Values::Numbers { storage, is_date, .. } => LayoutKind::Numbers { storage, is_date },
+            Values::Codes { levels, .. } => LayoutKind::Codes { levels },
+            Values::Vectors { width, .. } => LayoutKind::Vectors { width },
+            Values::Texts(_) | Values::Series { .. } | Values::Pictures { .. } => return None,
+        };
+        Some(Layout { name: self.name, kind })
+    }
+
     pub(crate) fn finish(mut self) -> Result<Column, DataError> {
         self.read_pictures()?;
         let mut values = self.values;
@@ -409,7 +471,7 @@ impl ColumnBuilder {
             Values::Numbers { values, .. } => values.shrink_to_fit(),
             Values::Codes { codes, levels } => {
                 codes.shrink_to_fit();
-                levels.shrink_to_fit();
+                Arc::make_mut(levels).shrink_to_fit();
             }
             Values::Texts(texts) => texts.shrink_to_fit(),
             Values::Vectors { values, .. } => values.shrink_to_fit(),
@@ -426,6 +488,7 @@ impl ColumnBuilder {
     pub(crate) fn into_names(self) -> (Vec<u32>, Vec<String>) {
         match self.values {
             Values::Codes { codes, levels } => {
+                let levels = Arc::unwrap_or_clone(levels);
                 (codes, levels.into_iter().map(String::from).collect())
             }
             _ => (Vec::new(), Vec::new()),

@@ -11,6 +11,7 @@ mod demonstration;
 mod error;
 mod figure;
 mod measure;
+mod merge;
 mod picture;
 mod plan;
 mod prepare;
@@ -25,6 +26,7 @@ mod timing;
 pub use cell::{Cell, Form, Selection};
 pub use data::{DataDir, DataSet};
 pub use error::PaperError;
+pub use merge::merge;
 pub use recipe::{
     Condition, FigureKind, Kind, MethodKeys, MethodRecipe, Recipe, Version, recipe, recipes,
 };

@@ -217,7 +217,7 @@ impl Version {
     }
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>, PaperError> {
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, PaperError> {
     let failed = |error| PaperError::File { path: folder.to_owned(), error };
     if !folder.is_dir() {
         return Ok(Vec::new());
@@ -233,7 +233,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, PaperError> {
     Ok(files)
 }
 
-fn read(path: &Path) -> Result<Record, PaperError> {
+pub(crate) fn read(path: &Path) -> Result<Record, PaperError> {
     let refuse = |problem: String| PaperError::Record { path: path.to_owned(), problem };
     let bytes = lapwing_store::read(path, LONGEST)?;
     let record: Record =

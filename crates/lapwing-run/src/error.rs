@@ -35,6 +35,9 @@ pub enum RunError {
     /// Trees, and several workers.
     #[error("trees are grown by one process, and there are {0}")]
     TreesAmong(usize),
+    /// Trees, and a table on disk.
+    #[error("trees are grown on a table in memory, and this one needs more than the limit")]
+    TreesOnDisk,
     /// A setting of networks, and trees.
     #[error("{0} is for networks, and the model is trees")]
     NotForTrees(&'static str),

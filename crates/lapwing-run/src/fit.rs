@@ -153,11 +153,14 @@ impl<'a> Job<'a> {
             InputKind::Text if settings.reads_words() => InputKind::Tokens,
             kind => kind,
         };
-        let input = kind.fit(dataset, &split.train)?;
+        let input = kind.fit(dataset, dataset.held(&split.train))?;
         let sources = sources_in(dataset, &split.train).len();
         let wants_trees = settings.wants_trees();
         if wants_trees && count > 1 {
             return Err(RunError::TreesAmong(count));
+        }
+        if wants_trees && dataset.is_on_disk() {
+            return Err(RunError::TreesOnDisk);
         }
         if wants_trees && input.kind() != InputKind::Table {
             let (network, takes) = ("trees", "numbers and categories");
@@ -192,7 +195,7 @@ impl<'a> Job<'a> {
                 (Some((trees, columns)), settings, Settings { model: usual.model, ..usual_trees })
             }
         };
-        let bound = input.bind(&dataset.table)?;
+        let bound = dataset.bind(&input)?;
         let data = data(dataset, split, &*bound);
         let config = plan.config(settings.seed());
         let rule =
@@ -224,6 +227,18 @@ impl<'a> Job<'a> {
         })
     }
 
+    /// That every worker has the same table and settings, before anything is written. All of them must ask.
+    pub fn check_workers(&self) -> Result<(), RunError> {
+        if self.workers.peers.count() == 1 {
+            return Ok(());
+        }
+        let bound = self.dataset.bind(&self.input)?;
+        let data = data(self.dataset, self.split, &*bound);
+        let config = self.config.clone();
+        let trainer = Trainer::among(self.workers, config, &self.method, data, self.device)?;
+        Ok(trainer.check_that_workers_agree()?)
+    }
+
     /// Trains.
     pub fn run(
         &self,
@@ -233,7 +248,7 @@ impl<'a> Job<'a> {
         if let Some((trees, _)) = &self.trees {
             return self.grow(trees, checkpoints, watch);
         }
-        let bound = self.input.bind(&self.dataset.table)?;
+        let bound = self.dataset.bind(&self.input)?;
         let data = data(self.dataset, self.split, &*bound);
         let mut trainer =
             Trainer::among(self.workers, self.config.clone(), &self.method, data, self.device)?;
@@ -297,7 +312,7 @@ impl<'a> Job<'a> {
             Err(why) => return Ok(Some(Fit { labels: Err(why), ..fit })),
         };
         let input = self.trees.as_ref().map_or(&self.input, |(_, networks)| networks);
-        let bound = input.bind(&self.dataset.table)?;
+        let bound = self.dataset.bind(input)?;
         let data = data(self.dataset, self.split, &*bound);
         let run = FoldRun {
             data,
@@ -358,7 +373,7 @@ impl<'a> Job<'a> {
             return Ok(Metrics::of(&target, &predictions));
         }
         let rows = &self.split.test;
-        let bound = self.input.bind(&self.dataset.table)?;
+        let bound = self.dataset.bind(&self.input)?;
         let predictions = model.predict(&*bound, rows)?;
         Ok(Metrics::of(&self.dataset.target.select(rows), &predictions))
     }

@@ -1,6 +1,8 @@
 //! From settings to a table that is read, checked and split.
 
-use lapwing_data::{Dataset, NewData, NewDataOptions, Split, SplitConfig};
+use std::path::Path;
+
+use lapwing_data::{Dataset, Disk, Memory, NewData, NewDataOptions, Split, SplitConfig};
 use lapwing_sample::Task;
 
 use crate::{RunError, Settings};
@@ -19,8 +21,23 @@ pub struct Prepared {
 impl Prepared {
     /// Reads everything a run needs; nothing is written.
     pub fn read(settings: &Settings) -> Result<Self, RunError> {
+        Self::read_beside(settings, None)
+    }
+
+    /// The same; rows that do not fit into the memory that settings allow go to files without a name in `place`, or
+    /// wherever files of short life belong.
+    pub fn read_beside(settings: &Settings, place: Option<&Path>) -> Result<Self, RunError> {
         let shares = settings.split()?;
-        let dataset = Dataset::read(settings.data()?, &settings.read_options()?)?;
+        let memory = match settings.memory_limit {
+            None => Memory::available(),
+            Some(limit) => {
+                let place = place.map_or_else(std::env::temp_dir, Path::to_owned);
+                let disk = Some(Disk { place, seed: settings.seed() });
+                Some(Memory { limit, program: Memory::PROGRAM, disk })
+            }
+        };
+        let options = settings.read_options()?;
+        let dataset = Dataset::read_within(settings.data()?, &options, memory.as_ref())?;
         let split = split(&dataset, &shares)?;
         let test = match &settings.test {
             None => None,

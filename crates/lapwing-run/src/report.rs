@@ -163,7 +163,8 @@ impl Run<'_> {
     fn doubtful_rows(&self) -> Vec<DoubtfulRow> {
         let Ok(labels) = &self.fit.labels else { return Vec::new() };
         let worst = labels.worst_first().into_iter().take(MOST_ROWS);
-        let rows = worst.map(|place| rows_file::row(self.job.dataset(), labels, place));
+        // What cannot be read is an error where rows.csv is written.
+        let rows = worst.filter_map(|place| rows_file::row(self.job.dataset(), labels, place).ok());
         rows.take_while(|row| row.wrong.is_some_and(|wrong| wrong >= 0.5)).collect()
     }
 

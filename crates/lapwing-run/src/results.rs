@@ -53,17 +53,19 @@ impl Results {
         fit: &mut Fit,
         standard: Option<f64>,
     ) -> Result<Self, RunError> {
-        let items = items_file::items(job, fit, &*job.input.bind(&job.dataset().table)?)?;
+        let items = items_file::items(job, fit, &*job.dataset().bind(&job.input)?)?;
         let sources = std::mem::take(&mut fit.sources);
         let labels = fit.labels.as_mut();
         let judged = labels.map_or_else(|_| Vec::new(), |l| std::mem::take(&mut l.noise.sources));
         let fit = &*fit;
         let (dataset, split) = (job.dataset(), job.split());
-        let bound = job.input.bind(&dataset.table)?;
+        let bound = dataset.bind(&job.input)?;
         let part = |rows| -> Result<Part<'_>, RunError> {
             Ok(Part { rows, predictions: fit.model.predict(&*bound, rows)? })
         };
-        let (train, valid) = (part(&split.train)?, part(&split.validation)?);
+        // Of a table on disk a sample is looked at.
+        let (train, valid) =
+            (part(dataset.held(&split.train))?, part(dataset.held(&split.validation))?);
         let validation = Metrics::of(&dataset.target.select(valid.rows), &valid.predictions);
         let test = job.test(&fit.model, prepared)?;
         let metrics = lines(&fit.history, validation.as_ref(), test.as_ref());

@@ -1,6 +1,6 @@
 //! `rows.csv`: the rows whose labels were judged by networks that had not seen them, worst first.
 
-use lapwing_data::{Dataset, Kind};
+use lapwing_data::{DataError, Dataset, Kind};
 use lapwing_report::DoubtfulRow;
 use lapwing_sample::Targets;
 
@@ -20,13 +20,17 @@ const COLUMNS: [&str; 7] = [
 const SHOWN: usize = 200;
 
 /// What is known of the label at a place.
-pub(crate) fn row(dataset: &Dataset, labels: &JudgedLabels, place: u32) -> DoubtfulRow {
+pub(crate) fn row(
+    dataset: &Dataset,
+    labels: &JudgedLabels,
+    place: u32,
+) -> Result<DoubtfulRow, DataError> {
     let row = labels.rows[place as usize];
     let noise = labels.noise.rows[place as usize];
     let class =
         |class: u32| dataset.schema.classes.get(class as usize).cloned().unwrap_or_default();
-    DoubtfulRow {
-        row: dataset.table.row_number(row),
+    Ok(DoubtfulRow {
+        row: dataset.row_number(row)?,
         source: dataset.sources.names[dataset.sources.codes[row as usize] as usize].clone(),
         label: match &dataset.target {
             Targets::Classes { labels, .. } => class(labels[row as usize]),
@@ -37,7 +41,7 @@ pub(crate) fn row(dataset: &Dataset, labels: &JudgedLabels, place: u32) -> Doubt
         suggestion: class(noise.suggestion.0),
         suggestion_probability: noise.suggestion.1,
         text: text(dataset, row),
-    }
+    })
 }
 
 /// The beginning of the text of a row, where there is text.
@@ -61,7 +65,7 @@ pub(crate) fn encode(
     writer.write_record(COLUMNS.into_iter().chain(text.then_some("text")))?;
     if let Some(labels) = labels {
         for place in labels.worst_first() {
-            writer.serialize(row(dataset, labels, place))?;
+            writer.serialize(row(dataset, labels, place).map_err(std::io::Error::other)?)?;
         }
     }
     writer.into_inner().map_err(|error| error.into_error().into())

@@ -223,6 +223,8 @@ settings! {
     block: Vec<String>,
     /// Networks that judge labels which they have not seen; 0 for none.
     folds: usize,
+    /// Bytes of memory; rows that do not fit are on disk.
+    memory_limit: u64,
     /// Shards of each batch, whose gradients are added in a fixed tree.
     shards: usize,
     /// Decides split, first parameters and order.
@@ -319,6 +321,14 @@ impl Settings {
         })?;
         toml::from_str(&text)
             .map_err(|source| RunError::Config { path: path.to_owned(), source: Box::new(source) })
+    }
+
+    /// Reads the [written form](Self::to_toml).
+    pub fn from_toml(text: &str) -> Result<Self, RunError> {
+        toml::from_str(text).map_err(|source| RunError::Config {
+            path: "the settings of the run".into(),
+            source: Box::new(source),
+        })
     }
 
     /// The written form.

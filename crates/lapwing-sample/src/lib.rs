@@ -29,7 +29,7 @@ pub use loss::Loss;
 pub use matrix::Matrix;
 pub use png::png;
 pub use predictions::Predictions;
-pub use samples::{Block, Exhibit, SampleError, Samples, Values, View};
+pub use samples::{Block, Blocks, Exhibit, SampleError, Samples, Values, View};
 pub use scale::{Scale, Spread};
 pub use softmax::{negative_log_probability, probability, softmax};
 pub use source_losses::SourceLosses;

@@ -21,6 +21,11 @@ pub trait Samples: Sync {
     /// What a person is shown of a row.
     fn exhibit(&self, row: u32) -> Result<Exhibit, SampleError>;
 
+    /// How rows lie together, where it is much slower to gather them from everywhere: on a disk. `None` in memory.
+    fn blocks(&self) -> Option<Blocks> {
+        None
+    }
+
     /// Whether there is no row.
     fn is_empty(&self) -> bool {
         self.len() == 0
@@ -34,6 +39,15 @@ pub trait Samples: Sync {
             Some(&row) => Err(SampleError::NoSuchRow { row, rows: count }),
         }
     }
+}
+
+/// Rows that are read together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// Rows of each block.
+    pub rows: usize,
+    /// Blocks whose rows can be mixed at no cost.
+    pub together: usize,
 }
 
 /// Which form of a sample is wanted.

@@ -29,32 +29,48 @@ pub(crate) fn of_samples(data: &Data<'_>) -> Result<blake3::Hash, SampleError> {
 /// Of everything but the samples: targets, sources, which rows train, and the noise of batches.
 pub(crate) fn of_the_rest(data: &Data<'_>) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
-    let mut part = |bytes: &mut dyn Iterator<Item = u8>| {
-        // Every part says how long it is, so that no byte can move from one to the next.
-        let bytes: Vec<u8> = bytes.collect();
-        hasher.update(&(bytes.len() as u64).to_le_bytes());
-        hasher.update(&bytes);
-    };
-    part(&mut data.samples.len().to_le_bytes().into_iter());
-    part(&mut data.samples.spec().to_string().into_bytes().into_iter());
+    part(&mut hasher, 1, std::iter::once(data.samples.len().to_le_bytes()));
+    let spec = data.samples.spec().to_string().into_bytes();
+    part(&mut hasher, spec.len(), spec.into_iter().map(|byte| [byte]));
     for numbers in [data.sources, data.train, data.valid] {
-        part(&mut numbers.iter().flat_map(|number| number.to_le_bytes()));
+        part(&mut hasher, numbers.len(), numbers.iter().map(|number| number.to_le_bytes()));
     }
     match data.targets {
         Targets::Classes { labels, classes } => {
-            part(&mut classes.to_le_bytes().into_iter());
-            part(&mut labels.iter().flat_map(|label| label.to_le_bytes()));
+            part(&mut hasher, 1, std::iter::once(classes.to_le_bytes()));
+            part(&mut hasher, labels.len(), labels.iter().map(|label| label.to_le_bytes()));
         }
-        Targets::Values(values) => part(&mut values.iter().flat_map(|value| value.to_le_bytes())),
+        Targets::Values(values) => {
+            part(&mut hasher, values.len(), values.iter().map(|value| value.to_le_bytes()));
+        }
     }
     if let Some(relabel) = data.relabel {
-        part(&mut relabel.identity().into_iter());
+        let identity = relabel.identity();
+        part(&mut hasher, identity.len(), identity.into_iter().map(|byte| [byte]));
     }
     if let Some(items) = data.items {
-        part(&mut "items".bytes());
-        part(&mut items.iter().flat_map(|item| item.to_le_bytes()));
+        part(&mut hasher, 5, "items".bytes().map(|byte| [byte]));
+        part(&mut hasher, items.len(), items.iter().map(|item| item.to_le_bytes()));
     }
     hasher.finalize()
+}
+
+/// Adds so many things of N bytes. Every part says how long it is, so that no byte can move from one to the next.
+fn part<const N: usize>(
+    hasher: &mut blake3::Hasher,
+    count: usize,
+    things: impl Iterator<Item = [u8; N]>,
+) {
+    hasher.update(&((count * N) as u64).to_le_bytes());
+    let mut bytes = Vec::with_capacity(N * CHUNK);
+    for thing in things {
+        bytes.extend(thing);
+        if bytes.len() == N * CHUNK {
+            hasher.update(&bytes);
+            bytes.clear();
+        }
+    }
+    hasher.update(&bytes);
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ mod moments;
 mod network;
 mod observer;
 mod optimiser;
+mod order;
 mod parameters;
 mod plan;
 mod random;

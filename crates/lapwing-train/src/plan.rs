@@ -100,6 +100,8 @@ pub struct Plan {
 
 /// Fewest steps worth planning: a network that starts from nothing and a rule that needs histories both need some.
 const FEWEST_STEPS: usize = 3_000;
+/// Most steps worth planning, but for an epoch of a table that is longer.
+const MOST_STEPS: usize = 100_000;
 /// Fewest epochs, and fewest for a table so long that an epoch is a run by itself.
 const FEWEST_EPOCHS: (usize, usize) = (20, 10);
 /// Rows of such a table.
@@ -122,7 +124,8 @@ pub fn plan(shape: &DataShape, history_length: usize, wishes: &Wishes) -> Result
     let window = window_steps(sources, usual_batch, history_length);
     let wanted = (10 * window as usize).clamp(FEWEST_STEPS, 3 * FEWEST_STEPS);
     let fewest = if rows < LONG { FEWEST_EPOCHS.0 } else { FEWEST_EPOCHS.1 };
-    let usual_epochs = wanted.div_ceil(usual_batches).max(fewest);
+    let most = (MOST_STEPS / usual_batches).max(1);
+    let usual_epochs = wanted.div_ceil(usual_batches).max(fewest).min(most);
     let usual_patience = usual_epochs.div_ceil(2).max(FEWEST_EPOCHS.1);
 
     let batch_size = wishes.batch_size.unwrap_or(usual_batch);
@@ -247,6 +250,14 @@ mod tests {
         // What was planned can be wished for.
         let again = Wishes { ..usual.architecture.wishes() };
         assert_eq!(wished(again).architecture, usual.architecture);
+    }
+
+    #[test]
+    fn a_very_long_table_is_not_planned_for_ever() {
+        assert_eq!(plan_of(10_000_000, 20, 10).epochs, 10);
+        assert_eq!(plan_of(20_000_000, 20, 10).epochs, 5);
+        let endless = plan_of(1_000_000_000, 20, 10);
+        assert_eq!((endless.epochs, endless.patience, endless.steps), (1, 1, 976_563));
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::method::{Guards, Method, MethodConfig, MethodError, MethodKind, Seen,
 use crate::model::Model;
 use crate::observer::{Epoch, Observer, SourceStep, Step};
 use crate::optimiser::Pace;
+use crate::order::mixed;
 use crate::parameters::{Parameter, read, write};
 use crate::random::Purpose;
 use crate::shards::Workers;
@@ -101,7 +102,7 @@ impl<'a> Trainer<'a> {
             return Err(TrainError::Shards { shards, workers: count });
         }
         if shards > 1 {
-            if matches!(data.samples.spec(), InputSpec::Text { .. }) {
+            if matches!(data.samples.spec(), InputSpec::Text { .. } | InputSpec::Tokens { .. }) {
                 return Err(TrainError::TextInShards);
             }
             settings.extend(format!("{shards} shards").into_bytes());
@@ -172,7 +173,11 @@ impl<'a> Trainer<'a> {
         let TrainConfig { seed, batch_size, .. } = self.config;
         let Data { sources, samples, .. } = self.learner.data;
         let mut order = self.learner.train.to_vec();
-        Draws::of(seed, Purpose::Order, 0, self.progress.epoch as u64).shuffle(&mut order);
+        let mut draws = Draws::of(seed, Purpose::Order, 0, self.progress.epoch as u64);
+        match samples.blocks() {
+            None => draws.shuffle(&mut order),
+            Some(blocks) => order = mixed(&order, blocks, &mut draws),
+        }
         let mut batches = self.method.batches(&order, batch_size, sources);
         batches.drain(..self.progress.batch.min(batches.len()));
         let rows_at_once = batch_size.min(self.learner.train.len());
@@ -313,8 +318,11 @@ impl<'a> Trainer<'a> {
         self.learner.workers.peers
     }
 
-    /// That every worker has the data and the settings of the first.
-    pub(crate) fn check_that_workers_agree(&self) -> Result<(), TrainError> {
+    /// That every worker has the data and the settings of the first. All of them must ask.
+    ///
+    /// # Errors
+    /// Where one of them has not, or does not answer.
+    pub fn check_that_workers_agree(&self) -> Result<(), TrainError> {
         if self.peers().count() == 1 {
             return Ok(());
         }

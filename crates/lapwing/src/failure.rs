@@ -17,6 +17,7 @@ use lapwing_train::{CheckpointError, TrainError};
 
 use crate::interrupt::code;
 use crate::say::{say, word};
+use crate::team::Said;
 
 /// Something the user asked to fail on.
 #[derive(Debug)]
@@ -61,6 +62,9 @@ pub(crate) fn exit_code(done: anyhow::Result<()>, stage: Stage) -> u8 {
     if is_broken_pipe(&error) {
         return 0;
     }
+    if error.is::<Said>() {
+        return 0;
+    }
     if let Some(finding) = error.downcast_ref::<Finding>() {
         say!("{finding}");
         return 1;
@@ -82,7 +86,7 @@ pub(crate) fn exit_code(done: anyhow::Result<()>, stage: Stage) -> u8 {
 }
 
 /// The error and its causes, but for those that it tells of itself.
-fn with_causes(error: &anyhow::Error) -> String {
+pub(crate) fn with_causes(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {

@@ -8,13 +8,13 @@ use anyhow::{bail, ensure};
 use clap::{Args, ValueEnum};
 use lapwing_paper::{
     Cell, DataDir, Entry, Form, Kind, Recipe, Record, Records, Request, Results, Selection,
-    Version, Watch, metric_name, recipe, recipes, run as run_cells, shown, signed, summary,
+    Version, Watch, merge, metric_name, recipe, recipes, run as run_cells, shown, signed, summary,
     write_figures,
 };
 
 use crate::output::count;
 use crate::progress::{Progress, duration};
-use crate::say::say;
+use crate::say::{counted, say};
 use crate::table::TextTable;
 
 /// The variable that names the directory of the data sets.
@@ -26,7 +26,7 @@ const DATA_VARIABLE: &str = "LAPWING_DATA";
 /// method × run), prints the table and draws the figure. Every finished cell leaves a record below
 /// --out and is not run again; whoever is interrupted loses at most the cells in progress. Runs
 /// made smaller by --limit-train or --epochs are kept apart from full ones. `summary` writes
-/// RESULTS.md from the records.
+/// RESULTS.md from the records, those of other machines taken in first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,12 +36,13 @@ Examples:
   lapwing paper table-1-cifar-10 --data DIR --epochs 5 --runs 1     a smaller one, marked as such
   lapwing paper sensitivity --shard 2/8             the second of eight parts, for job arrays
   lapwing paper summary                             RESULTS.md
+  lapwing paper summary part-1 part-2 --out all     RESULTS.md from the records of two machines
 
 DIR holds the data sets as their authors hand them out: fashion_mnist/*-ubyte.gz, mnist/*-ubyte.gz,
 cifar-10-batches-bin/*.bin, cifar-100-binary/*.bin, cifar10n/CIFAR-10_human.pt,
 california_housing/cal_housing.data. What is missing is named with where to get it.")]
 pub(crate) struct Arguments {
-    /// The experiments, or `summary`
+    /// The experiments, or `summary` and, where machines had parts, their directories of results
     #[arg(value_name = "ID")]
     ids: Vec<String>,
 
@@ -134,7 +135,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let Arguments { ids, out, quiet, .. } = arguments;
     lapwing_ops::use_stock(arguments.stock);
     if ids.iter().any(|id| id == "summary") {
-        ensure!(ids.len() == 1, "`summary` stands alone: it tells of all experiments");
+        ensure!(
+            ids.first().is_some_and(|id| id == "summary"),
+            "`summary` stands alone: it tells of all experiments"
+        );
+        let new = merge(out, &ids[1..])?;
+        if ids.len() > 1 && !quiet {
+            say!("took {} into {}", counted(new as u64, "record"), out.display());
+        }
         ensure!(
             out.is_dir(),
             "{} is no directory of results: run an experiment first, or give --out",

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lapwing_data::{ColumnSchema, Kind, Role, TableFile};
 use lapwing_run::{
-    Candidates, Choice, Job, LossName, ModelKind, OptimiserName, Prepared, Results, RunDirectory,
-    RunError, Settings,
+    Candidates, Checkpoints, Choice, Job, LossName, ModelKind, OptimiserName, Prepared, Results,
+    RunDirectory, RunError, Settings,
 };
-use lapwing_train::{MethodKind, Task, TrainError};
+use lapwing_train::{CheckpointDir, MethodKind, Task, TrainError};
 use serde::Serialize;
 
 use crate::failure::Interrupted;
@@ -22,6 +22,7 @@ use crate::names;
 use crate::output::count;
 use crate::say::{counted, say, word};
 use crate::table::printable;
+use crate::team::{Said, Team};
 use crate::training::{
     TrainingProgress, describe, describe_choice, describe_folds, warn, warn_of_unseen,
 };
@@ -180,6 +181,11 @@ struct TrainingFlags {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
+    /// Memory to keep to, such as 2GB: rows that do not fit are trained on from disk, in another order. Without it, a table
+    /// that does not fit is refused
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    memory_limit: Option<u64>,
+
     /// Shards of each batch, whose gradients are added in a fixed tree: with the same shards the same bytes on any number
     /// of processes [default: 1, or with MPI the processes rounded up to a power of two]
     #[arg(long, value_name = "N")]
@@ -305,6 +311,27 @@ fn typed(text: &str) -> Result<Types, String> {
     Ok(types)
 }
 
+/// `500MB`, `2GB`, `2GiB`, or a number of bytes.
+fn bytes(text: &str) -> Result<u64, String> {
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" | "k" => 1e3,
+        "mb" | "m" => 1e6,
+        "gb" | "g" => 1e9,
+        "tb" | "t" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(format!("{unit:?} is no unit: expected MB, GB, MiB or GiB")),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(number) if number > 0.0 && (number * unit).is_finite() => Ok((number * unit) as u64),
+        _ => Err("expected a size such as 500MB or 2GB".to_owned()),
+    }
+}
+
 impl TableFlags {
     /// What columns hold, as far as it is said.
     fn types(&self) -> Option<BTreeMap<String, Kind>> {
@@ -360,6 +387,7 @@ impl Arguments {
             trust: rule.trust.clone(),
             block: rule.block.clone(),
             folds: if rule.no_folds { Some(0) } else { rule.folds },
+            memory_limit: training.memory_limit,
             shards: training.shards,
             seed: training.seed,
             device: training.device.clone(),
@@ -382,67 +410,143 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let OutputFlags { force, json, quiet, .. } = arguments.output;
-    let mut asked = arguments.settings();
-    if let Some(path) = &arguments.output.config {
-        asked = asked.over(Settings::read(path)?);
-    }
-    let resumed = arguments.resumed()?;
-    // A run that was killed before its first file has no settings: it starts anew, if it is said on what.
-    let before = match resumed {
-        None => None,
-        Some(path) => match RunDirectory::resume(path)? {
-            None if asked.data.is_none() => return Err(RunError::NoRun(path.to_owned()).into()),
-            before => before,
-        },
-    };
-    if let Some(before) = &before {
-        let settings = before.settings()?;
-        if before.is_finished()? {
-            return finished(before, asked, settings);
-        }
-        // What was chosen for the table is what was asked for.
-        asked.model = asked.model.filter(|model| model.chosen().is_some());
-        asked = asked.over(settings);
-    }
-    let out = match (resumed, &arguments.output.out) {
-        (Some(run), _) => run.to_owned(),
-        (None, Some(out)) => out.clone(),
-        (None, None) => default_directory(asked.data()?),
-    };
-    if before.is_none() {
-        let inputs: Vec<&Path> = asked.data.iter().chain(&asked.test).map(|p| &**p).collect();
-        RunDirectory::check(&out, force, &inputs)?;
-    }
-    if let Some(threads) = arguments.training.threads {
-        set_threads(threads)?;
-    }
+    let team = Team::find()?;
+    team.end(run_among(&arguments, &team))
+}
 
-    name_columns(&mut asked)?;
-    let prepared = Prepared::read(&asked)?;
-    name_sources(&mut asked, &prepared.dataset.sources.names);
-    let candidates = Candidates::new(&prepared.dataset, &prepared.split, &asked)?;
-    if let Some(before) = &before {
-        before.check_unchanged(candidates.settings())?;
+/// What the first process begins with; the others are told of the settings, and touch no directory.
+struct Beginning {
+    asked: Settings,
+    out: PathBuf,
+    /// The run to go on with.
+    before: Option<RunDirectory>,
+}
+
+impl Beginning {
+    /// With so many processes; `None` where there is nothing left to do.
+    fn new(arguments: &Arguments, processes: usize) -> anyhow::Result<Option<Self>> {
+        let mut asked = arguments.settings();
+        if let Some(path) = &arguments.output.config {
+            asked = asked.over(Settings::read(path)?);
+        }
+        let resumed = arguments.resumed()?;
+        // A run that was killed before its first file has no settings: it starts anew, if it is said on what.
+        let before = match resumed {
+            None => None,
+            Some(path) => match RunDirectory::resume(path)? {
+                None if asked.data.is_none() => {
+                    return Err(RunError::NoRun(path.to_owned()).into());
+                }
+                before => before,
+            },
+        };
+        if let Some(before) = &before {
+            let settings = before.settings()?;
+            if before.is_finished()? {
+                finished(before, asked, settings)?;
+                return Ok(None);
+            }
+            // What was chosen for the table is what was asked for.
+            asked.model = asked.model.filter(|model| model.chosen().is_some());
+            asked = asked.over(settings);
+            if processes > 1 {
+                // It began with one, unless it says otherwise.
+                asked.shards = asked.shards.or(Some(1));
+            }
+        }
+        let out = match (resumed, &arguments.output.out) {
+            (Some(run), _) => run.to_owned(),
+            (None, Some(out)) => out.clone(),
+            (None, None) => default_directory(asked.data()?),
+        };
+        if before.is_none() {
+            let inputs: Vec<&Path> = asked.data.iter().chain(&asked.test).map(|p| &**p).collect();
+            RunDirectory::check(&out, arguments.output.force, &inputs)?;
+        }
+        Ok(Some(Self { asked, out, before }))
     }
+}
+
+fn run_among(arguments: &Arguments, team: &Team) -> anyhow::Result<()> {
+    let OutputFlags { force, json, .. } = arguments.output;
+    let quiet = arguments.output.quiet || !team.leads();
+    let mut lead = None;
+    let told = team.told(|| {
+        lead = Beginning::new(arguments, team.count())?;
+        let Some(Beginning { asked, before, .. }) = &lead else { return Ok(String::new()) };
+        let word = if before.is_some() { RESUME } else { START };
+        Ok(format!("{word}{}", asked.to_toml()?))
+    })?;
+    let (resuming, settings) = match (told.strip_prefix(RESUME), told.strip_prefix(START)) {
+        (Some(settings), _) => (true, settings),
+        (None, Some(settings)) => (false, settings),
+        (None, None) => return Ok(()),
+    };
+    let mut asked = match &lead {
+        Some(lead) => lead.asked.clone(),
+        None => Settings::from_toml(settings)?,
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = (team.local() > 1).then(|| (cores / team.local()).max(1));
+    if let Some(threads) = arguments.training.threads.or(share) {
+        team.agree(set_threads(threads))?;
+    }
+    team.share_kernels()?;
+
+    let place = lead.as_ref().map_or(Path::new("."), |lead| existing(&lead.out));
+    let prepared = team.agree(read(&mut asked, place))?;
+    let candidates = Candidates::among(team.peers(), &prepared.dataset, &prepared.split, &asked);
+    let candidates = team.agree(candidates.map_err(Into::into))?;
+    let same = match &lead {
+        Some(Beginning { before: Some(before), .. }) => {
+            before.check_unchanged(candidates.settings())
+        }
+        _ => Ok(()),
+    };
+    team.agree(same.map_err(Into::into))?;
+    team.agree(candidates.first().check_workers().map_err(Into::into))?;
     if !quiet {
         describe(&prepared, &candidates);
         describe_folds(candidates.first());
+        if team.count() > 1 || candidates.first().shards() > 1 {
+            let (processes, shards) = (team.count() as u64, candidates.first().shards() as u64);
+            say!(
+                "{}, each batch in {}",
+                match processes {
+                    1 => "one process".to_owned(),
+                    _ => format!("{} processes", count(processes)),
+                },
+                counted(shards, "shard")
+            );
+        }
     }
-    warn(&prepared.dataset);
-    if let Some(test) = &prepared.test {
-        warn_of_unseen(&candidates.first().input.unseen(&test.table));
+    if team.leads() {
+        warn(&prepared.dataset);
+        if let Some(test) = &prepared.test {
+            warn_of_unseen(&candidates.first().input.unseen(&test.table));
+        }
     }
 
-    let resuming = before.is_some();
-    let directory = match before {
-        Some(directory) => directory,
-        None => RunDirectory::create(&out, force, candidates.settings())?,
+    let directory = match lead {
+        None => Ok(None),
+        Some(Beginning { before: Some(before), .. }) => Ok(Some(before)),
+        Some(Beginning { out, .. }) => {
+            RunDirectory::create(&out, force, candidates.settings()).map(Some)
+        }
     };
+    let directory = team.agree(directory.map_err(Into::into))?;
     let interrupt = Interrupt::watch().context("cannot watch for signals")?;
     let mut progress = TrainingProgress::new("train", candidates.first(), quiet).until(&interrupt);
     let interval = Duration::from_secs(arguments.output.checkpoint_every);
-    let checkpoints = directory.checkpoints(interval, resuming);
+    let checkpoints = match &directory {
+        Some(directory) => directory.checkpoints(interval, resuming),
+        // The first process writes and reads for all.
+        None => {
+            let directory = CheckpointDir::new("checkpoint");
+            Checkpoints { directory, interval, resume: resuming, last: false }
+        }
+    };
+    let (begin, talked) = (Instant::now(), team.talked());
     let trees = matches!(&candidates, Candidates::One(job) if job.trees().is_some());
     let tried = matches!(&candidates, Candidates::Both(_));
     let fitted = match candidates {
@@ -452,21 +556,31 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         Candidates::Both(both) => both.run(Some(&checkpoints), &mut progress),
     };
+    let (trained, talked) = (begin.elapsed().as_secs_f64(), team.talked() - talked);
     progress.finish();
-    if let Err(RunError::Train(TrainError::Diverged { .. }) | RunError::Trees(_)) = fitted
-        && !resuming
-    {
-        // It would diverge again: nothing in there is of use to anybody.
-        directory.abandon();
+    if let Err(RunError::Train(TrainError::Diverged { .. }) | RunError::Trees(_)) = fitted {
+        team.together();
+        match directory {
+            None => return Err(Said.into()),
+            // It would diverge again: nothing in there is of use to anybody.
+            Some(directory) if !resuming => directory.abandon(),
+            Some(_) => {}
+        }
         fitted?;
         return Ok(());
     }
     let steps = counted(progress.step(), "step");
-    let stopped = |when: &str, trees| stopped(&directory, when, &interrupt, trees);
-    let Some((job, fit)) = fitted? else {
-        return Err(stopped(&format!("after {steps}"), trees).into());
+    let stopped = |when: &str, trees| -> anyhow::Error {
+        team.together();
+        match &directory {
+            None => Said.into(),
+            Some(directory) => stopped(directory, when, &interrupt, trees).into(),
+        }
     };
-    if tried {
+    let Some((job, fit)) = fitted? else {
+        return Err(stopped(&format!("after {steps}"), trees));
+    };
+    if tried && let Some(directory) = &directory {
         directory.settle_on(&job.settings)?;
         if !quiet {
             describe_choice(&job);
@@ -476,8 +590,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
     let judged = job.judge(fit, Some(&checkpoints), &mut progress);
     progress.finish();
     let Some(mut fit) = judged? else {
-        return Err(stopped("while labels were judged", job.trees().is_some()).into());
+        return Err(stopped("while labels were judged", job.trees().is_some()));
     };
+    // The others have nothing left to do.
+    let Some(directory) = directory else { return Ok(()) };
     let results = Results::new(&prepared, &job, &mut fit, None)?;
     directory.write(&job, &fit, &results)?;
 
@@ -496,8 +612,29 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<()> {
             results.report.summary.best_epoch.unwrap_or_default(),
             directory.report_path().display()
         );
+        if team.count() > 1 {
+            say!("{:.0} % of the time of training went into exchanges", 100.0 * talked / trained);
+        }
     }
     Ok(())
+}
+
+/// What the first process tells the others, before the settings.
+const RESUME: &str = "resume\n";
+const START: &str = "start\n";
+
+/// The part of a path that exists: where a run will be, there is room for rows that do not fit into memory.
+fn existing(out: &Path) -> &Path {
+    let found = out.ancestors().skip(1).find(|path| path.is_dir());
+    found.unwrap_or(Path::new("."))
+}
+
+/// Reads the table, and names of columns and sources that hold commas.
+fn read(asked: &mut Settings, place: &Path) -> anyhow::Result<Prepared> {
+    name_columns(asked)?;
+    let prepared = Prepared::read_beside(asked, Some(place))?;
+    name_sources(asked, &prepared.dataset.sources.names);
+    Ok(prepared)
 }
 
 /// What trees split by, the columns first that gained most.
@@ -705,6 +842,15 @@ mod tests {
         assert_eq!(stamp(951_782_400), "20000229-000000");
         assert_eq!(stamp(1_767_225_599), "20251231-235959");
         assert_eq!(stamp(4_102_444_800), "21000101-000000");
+    }
+
+    #[test]
+    fn sizes_are_given_with_their_unit() {
+        let sizes = ["1GB", "1.5 gb", "512MiB", "4096", "20k"].map(|text| bytes(text).unwrap());
+        assert_eq!(sizes, [1_000_000_000, 1_500_000_000, 536_870_912, 4096, 20_000]);
+        for wrong in ["", "GB", "-1GB", "1XB", "0", "nan"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -55,6 +55,36 @@ fn what_is_done_is_not_done_again_and_parts_make_a_whole() {
 }
 
 #[test]
+fn parts_of_several_machines_make_a_whole() {
+    let place = Place::new();
+    for part in [1, 2] {
+        stdout(&place, &format!("paper toy {SMALL} --shard {part}/2 --out part-{part}"));
+    }
+    let merge = "paper summary part-1 part-2 --out all";
+    let said = |words: &str| {
+        let done = place.lapwing(words).assert().success();
+        String::from_utf8(done.get_output().stderr.clone()).unwrap()
+    };
+    assert!(said(merge).contains("took 2 records into all"));
+    assert!(said(merge).contains("took 0 records into all"));
+    let folder = "records/toy/limit-400-epochs-2";
+    let part_of = |cell: &str| {
+        let parts = ["part-1", "part-2"].map(|part| format!("{part}/{folder}/{cell}"));
+        parts.into_iter().find(|path| place.path(path).exists()).unwrap()
+    };
+    for cell in ["base.lap.0.json", "history-2.lap.0.json"] {
+        assert_eq!(place.read(&format!("all/{folder}/{cell}")), place.read(&part_of(cell)));
+    }
+    assert!(place.text("all/RESULTS.md").contains("2 runs"));
+    // Two records of one cell that differ in more than time.
+    let path = part_of("base.lap.0.json");
+    let other = place.text(&path).replace("\"noisy_sources\":[", "\"noisy_sources\":[9,");
+    place.write(&path, &other);
+    place.refuses(merge, &["of one cell and differ", "base.lap.0.json"]);
+    place.refuses("paper summary nowhere --out all", &["nowhere is no directory of results"]);
+}
+
+#[test]
 fn without_a_name_the_experiments_are_listed() {
     let place = Place::new();
     let listed = stdout(&place, "paper");

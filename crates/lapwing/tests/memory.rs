@@ -1,0 +1,73 @@
+//! Tables that do not fit into the memory that they may have.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod tables;
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use tables::{Numbers, Place, start};
+
+/// Rows of many columns, of which two matter, sorted by source: the last source lies.
+fn wide(rows: usize, columns: usize) -> String {
+    let mut numbers = Numbers::new(5);
+    let mut text = String::from("site,label");
+    (0..columns).for_each(|column| write!(text, ",c{column}").unwrap());
+    for row in 0..rows {
+        let site = row * 5 / rows;
+        let cells: Vec<u32> = (0..columns).map(|_| (10.0 * numbers.next()) as u32).collect();
+        let high = cells[0] + cells[1] >= 9;
+        let label = if (site == 4) == high { "no" } else { "yes" };
+        write!(text, "\nsite {site},{label}").unwrap();
+        cells.iter().for_each(|cell| write!(text, ",{cell}").unwrap());
+    }
+    text.push('\n');
+    text
+}
+
+/// Runs the program to its end and returns the most memory that it ever had, in bytes, by the kernel's word.
+fn most_memory(place: &Place, words: &str) -> u64 {
+    let mut child = start(place, words).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
+        most = most.max(1024 * kilobytes.unwrap_or(0u64));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(child.wait().unwrap().success());
+    most
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_table_larger_than_the_limit_is_trained_on_within_it() {
+    let place = Place::new();
+    place.write("wide.csv", &wide(40_000, 100));
+    let words = "train wide.csv --target label --source site --method lap --hidden 8 --epochs 1 \
+                 --no-folds --quiet --threads 2 --memory-limit 66MB";
+    let most = most_memory(&place, &format!("{words} --out whole"));
+    assert!((1..66_000_000).contains(&most), "{most} bytes");
+    let sources = place.text("whole/sources.csv");
+    let liar = sources.lines().find(|line| line.starts_with("site 4,")).unwrap();
+    assert!(liar.contains(",unreliable"), "{sources}");
+    assert_eq!(sources.matches(",reliable").count(), 4, "batches are mixed: {sources}");
+    // Nothing is left of the rows on disk.
+    let left: Vec<_> = std::fs::read_dir(place.path("")).unwrap().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn a_limit_that_is_no_size_is_refused() {
+    let place = Place::new();
+    place.write("wide.csv", &wide(40, 2));
+    let words = "train wide.csv --target label --source site --memory-limit";
+    place.refuses(&format!("{words} 68XB"), &["\"XB\" is no unit"]);
+    place.refuses(
+        &format!("{words} 20MB"),
+        &["40 rows need about", "there are 20 MB", "although its columns would stay on disk"],
+    );
+}
