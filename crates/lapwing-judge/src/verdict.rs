@@ -158,6 +158,13 @@ pub enum Reason {
         /// On this share of its rows they expect to be wrong.
         share: f64,
     },
+    /// Two classes have the label of each other.
+    Exchanged {
+        /// Rows of the two, by the networks' word.
+        rows: u64,
+        /// The share of them that has the label of the other class.
+        share: f64,
+    },
     /// The classes of its rows are not those of the others.
     OtherClasses {
         /// The total variation between the two.

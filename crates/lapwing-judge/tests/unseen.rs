@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use lapwing_judge::{JudgeError, LabelNoise, Unseen, Verdict, unseen};
+use lapwing_judge::{JudgeError, LabelNoise, Reason, Unseen, Verdict, unseen};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -129,11 +129,36 @@ fn a_source_with_two_classes_exchanged_was_reliable_beside_a_disagreement_of_for
         }
         let judged = table.judged();
         let exchanged = &judged.sources[8];
-        assert!(exchanged.verdict.is_flagged(), "seed {seed}: {exchanged:?}");
+        assert_eq!(exchanged.verdict, Verdict::Unreliable, "seed {seed}: {exchanged:?}");
+        assert!(matches!(exchanged.reasons[..], [Reason::Exchanged { share, .. }] if share > 0.7));
         for source in &judged.sources {
             let rate = source.noise.noise_rate;
             assert!((rate.low..=rate.high).contains(&rate.estimate), "{rate:?}");
         }
+    }
+}
+
+#[test]
+fn a_hard_source_was_unreliable_where_the_network_is_too_sure_of_itself_on_difficult_rows() {
+    for seed in 0..5 {
+        let mut rng = ChaCha8Rng::seed_from_u64(60 + seed);
+        let mut table = Table::default();
+        for _ in 0..6 {
+            table.add(&mut rng, 200, SHARP, honest);
+        }
+        let first = table.labels.len();
+        // One is right on its difficult rows, the other guesses there.
+        table.add(&mut rng, 200, (ALL, 3.0), honest);
+        table.add(&mut rng, 200, (ALL, 3.0), random);
+        for row in table.probabilities[first * CLASSES..].chunks_exact_mut(CLASSES) {
+            let sum: f32 = row.iter().map(|p| p.powi(4)).sum();
+            row.iter_mut().for_each(|p| *p = p.powi(4) / sum);
+        }
+        let judged = table.judged();
+        let (hard, bad) = (&judged.sources[6], &judged.sources[7]);
+        assert_eq!(hard.verdict, Verdict::Hard, "seed {seed}: {hard:?}");
+        assert!(hard.noise.noise_rate.low < 0.05 && hard.noise.disagreement > 0.5, "{hard:?}");
+        assert_eq!(bad.verdict, Verdict::Unreliable, "seed {seed}: {bad:?}");
     }
 }
 

@@ -65,18 +65,23 @@ fn clause(row: &SourceRow, reason: &Reason) -> String {
             }
         ),
         Reason::Contradicted { share, others } => format!(
-            "networks give another label to {} of its rows, and to {} elsewhere",
+            "networks would have given another label to {} of its rows, and to {} elsewhere",
             percent(share),
             percent(others)
         ),
         Reason::Doubted { share, others } => format!(
-            "expect to be wrong themselves on {} of them, and on {} elsewhere",
+            "expect that of themselves on {} of them, and on {} elsewhere",
             percent(share),
             percent(others)
         ),
         Reason::Undoubted { share } => {
-            format!("expect to be wrong themselves on no more than {} of them", percent(share))
+            format!("expect that of themselves on no more than {} of them", percent(share))
         }
+        Reason::Exchanged { rows, share } => format!(
+            "{} of its {} of two classes have the label of the other one, by networks that have not seen them",
+            percent(share),
+            counted(rows, "row")
+        ),
         Reason::OtherClasses { distance, .. } => format!(
             "the classes of its rows are not those of the others ({} of them would have to change)",
             percent(distance)
@@ -123,13 +128,17 @@ mod tests {
         let doubted = Reason::Doubted { share: 0.35, others: 0.11 };
         assert_eq!(
             said(Verdict::Hard, &[contradicted, doubted]),
-            "Networks give another label to 40 % of its rows, and to 10 % elsewhere, and expect to be wrong themselves \
-             on 35 % of them, and on 11 % elsewhere: its rows are difficult, which is no fault of its labels."
+            "Networks would have given another label to 40 % of its rows, and to 10 % elsewhere, and expect that of \
+             themselves on 35 % of them, and on 11 % elsewhere: its rows are difficult, which is no fault of its labels."
         );
         assert_eq!(
             said(Verdict::Suspect, &[contradicted, Reason::Undoubted { share: 0.12 }]),
-            "Networks give another label to 40 % of its rows, and to 10 % elsewhere, and expect to be wrong themselves \
-             on no more than 12 % of them."
+            "Networks would have given another label to 40 % of its rows, and to 10 % elsewhere, and expect that of \
+             themselves on no more than 12 % of them."
+        );
+        assert_eq!(
+            said(Verdict::Unreliable, &[Reason::Exchanged { rows: 40, share: 0.95 }]),
+            "95 % of its 40 rows of two classes have the label of the other one, by networks that have not seen them."
         );
         assert_eq!(
             said(Verdict::Different, &[Reason::OtherClasses { distance: 0.8, least: 0.4 }]),

@@ -1,19 +1,26 @@
 //! Probabilities at the temperature at which they come true, the noise rates that go with them, and what adds up over the
 //! rows of a source.
 
+use std::collections::BTreeMap;
+
 use lapwing_core::{
     Answer, Labels, Likelihoods, NoiseModel, NoiseRateConfig, estimate, rate_interval,
 };
 
-use super::word::{Others, word};
+use super::exchange::{Contradictions, Exchange};
+use super::word::{Others, UNRELIABLE, word};
 use super::{JudgedSource, LabelNoise, RowNoise, SourceNoise, Unseen};
-use crate::Interval;
+use crate::{FEWEST_ROWS, Interval};
 
 /// EM iterations: more change nothing that is printed.
 const ITERATIONS: usize = 30;
 /// Between what the temperature lies, and how often the interval is cut: to half a per cent.
 const TEMPERATURES: (f64, f64) = (0.5, 5.0);
 const CUTS: usize = 13;
+/// How many times the temperature of all rows that of a source can be on whose rows the network doubts itself, and how
+/// far its logarithm is thought to be off, as a standard deviation.
+const HIGHEST_OWN: f64 = 8.0;
+const OWN_DEVIATION: f64 = 1.0;
 /// Rows by which the temperature is found: it is one number for all of them, and more make it no better.
 const ENOUGH_ROWS: usize = 50_000;
 /// The prior's strength while the temperature is sought: rates drawn towards it would be made up for by a temperature
@@ -25,7 +32,7 @@ pub(super) fn temperature(rows: &Unseen<'_>, model: &Labels) -> f64 {
     let every = rows.labels.len().div_ceil(ENOUGH_ROWS).max(1);
     let chosen: Vec<usize> = (0..rows.labels.len()).step_by(every).collect();
     let weak = NoiseRateConfig { prior_strength: WEAK_PRIOR, ..NoiseRateConfig::default() };
-    highest(|temperature| {
+    highest(TEMPERATURES, |temperature| {
         let known = likelihoods(rows, model, temperature, &chosen);
         let sources: Vec<usize> = chosen.iter().map(|&row| rows.sources[row] as usize).collect();
         let rates = rates(&weak, &known, &sources, rows.source_count);
@@ -35,9 +42,9 @@ pub(super) fn temperature(rows: &Unseen<'_>, model: &Labels) -> f64 {
 }
 
 /// Where a function of the temperature is highest, by the golden section of its logarithm.
-fn highest(likelihood: impl Fn(f64) -> f64) -> f64 {
+fn highest(between: (f64, f64), likelihood: impl Fn(f64) -> f64) -> f64 {
     let golden = 0.5 * (5.0f64.sqrt() - 1.0);
-    let (mut low, mut high) = (TEMPERATURES.0.ln(), TEMPERATURES.1.ln());
+    let (mut low, mut high) = (between.0.ln(), between.1.ln());
     let value = |logarithm: f64| likelihood(logarithm.exp());
     let (mut a, mut b) = (high - golden * (high - low), low + golden * (high - low));
     let (mut at_a, mut at_b) = (value(a), value(b));
@@ -95,6 +102,8 @@ pub(super) struct Fit<'a> {
     rows: Unseen<'a>,
     model: &'a Labels,
     temperature: f64,
+    /// The temperatures of sources that have one of their own.
+    own: BTreeMap<u32, f64>,
     likelihoods: Vec<Option<Likelihoods>>,
     rates: Vec<f64>,
 }
@@ -105,21 +114,79 @@ impl<'a> Fit<'a> {
         let likelihoods = likelihoods(&rows, model, temperature, &all);
         let sources: Vec<usize> = rows.sources.iter().map(|&source| source as usize).collect();
         let rates = rates(&NoiseRateConfig::default(), &likelihoods, &sources, rows.source_count);
-        Self { rows, model, temperature, likelihoods, rates }
+        let own = BTreeMap::new();
+        let mut fit = Self { rows, model, temperature, own, likelihoods, rates };
+        fit.look_closer();
+        fit
+    }
+
+    /// On rows that are difficult a network is too sure of itself, and would take right labels for noise. So sources on
+    /// whose rows it doubts itself more than elsewhere, which has nothing to do with their labels, get a temperature of
+    /// their own, found together with their noise rate. Labels that are noise stay so: no temperature explains them.
+    fn look_closer(&mut self) {
+        let numbers = self.sources(&self.tally());
+        let others = Others::new(&numbers);
+        let doubted = |noise: &SourceNoise| others.of(noise).are_less_doubted_than(noise);
+        let mut of_sources: BTreeMap<u32, Vec<usize>> = (0..)
+            .zip(&numbers)
+            .filter_map(|(source, noise)| doubted(noise).then_some((source, Vec::new())))
+            .collect();
+        for (row, source) in self.rows.sources.iter().enumerate() {
+            if let Some(own) = of_sources.get_mut(source) {
+                own.push(row);
+            }
+        }
+        for (source, own) in of_sources {
+            let temperature = self.own_temperature(&own);
+            let known = likelihoods(&self.rows, self.model, temperature, &own);
+            let alone = vec![0; own.len()];
+            self.rates[source as usize] = rates(&NoiseRateConfig::default(), &known, &alone, 1)[0];
+            for (row, known) in own.into_iter().zip(known) {
+                self.likelihoods[row] = known;
+            }
+            self.own.insert(source, temperature);
+        }
+    }
+
+    /// The temperature, at least that of all rows, at which the labels of these are likeliest, whatever their noise rate.
+    fn own_temperature(&self, own: &[usize]) -> f64 {
+        let weak = NoiseRateConfig { prior_strength: WEAK_PRIOR, ..NoiseRateConfig::default() };
+        let alone = vec![0; own.len()];
+        let between = (self.temperature, self.temperature * HIGHEST_OWN);
+        highest(between, |temperature| {
+            let known = likelihoods(&self.rows, self.model, temperature, own);
+            let rate = rates(&weak, &known, &alone, 1)[0];
+            let off = (temperature / self.temperature).ln() / OWN_DEVIATION;
+            let labels: f64 = known.iter().flatten().map(|row| row.logarithm(rate)).sum();
+            labels - 0.5 * off * off
+        })
+    }
+
+    /// What adds up over all rows.
+    fn tally(&self) -> Tally {
+        let mut all = Tally::new(self.rows.classes);
+        let mut tempered = Vec::with_capacity(self.rows.classes);
+        for (row, &label) in self.rows.labels.iter().enumerate() {
+            if self.likelihoods[row].is_some() {
+                self.temper(row, &mut tempered);
+                all.add(&tempered, label, 1.0 - self.rates[self.rows.sources[row] as usize]);
+            }
+        }
+        all
     }
 
     fn temper(&self, row: usize, tempered: &mut Vec<f64>) {
         let classes = self.rows.classes;
         temper(
             &self.rows.probabilities[row * classes..(row + 1) * classes],
-            self.temperature,
+            self.own.get(&self.rows.sources[row]).copied().unwrap_or(self.temperature),
             tempered,
         );
     }
 
     /// Sources and rows with what is to be said of them.
     pub(super) fn told(&self) -> LabelNoise {
-        let mut all = Tally::new(self.rows.classes);
+        let all = self.tally();
         let mut tempered = Vec::with_capacity(self.rows.classes);
         let mut told_of_rows = Vec::with_capacity(self.rows.labels.len());
         for (row, &label) in self.rows.labels.iter().enumerate() {
@@ -131,20 +198,20 @@ impl<'a> Fit<'a> {
                 label: Some(probability).filter(|p| p.is_finite()),
                 suggestion: best(&tempered, Some(label)),
             });
-            if self.likelihoods[row].is_some() {
-                all.add(&tempered, label);
-            }
         }
         let numbers = self.sources(&all);
         let others = Others::new(&numbers);
-        let judged = |noise: &SourceNoise| {
-            let (verdict, mut reasons) = word(noise, &others.of(noise), self.rows.classes);
+        let exchanges = self.exchanges(&all, &numbers);
+        let judged = |(source, noise): (u32, &SourceNoise)| {
+            let exchange = exchanges.get(&source).copied();
+            let (verdict, mut reasons) =
+                word(noise, &others.of(noise), self.rows.classes, exchange);
             reasons.shrink_to_fit();
             JudgedSource { noise: shown(noise), verdict, reasons }
         };
         LabelNoise {
             temperature: self.temperature,
-            sources: numbers.iter().map(judged).collect(),
+            sources: (0..).zip(&numbers).map(judged).collect(),
             rows: told_of_rows,
         }
     }
@@ -165,7 +232,7 @@ impl<'a> Fit<'a> {
             let mut tally = Tally::new(if own.is_empty() { 0 } else { self.rows.classes });
             for &row in own {
                 self.temper(row as usize, &mut tempered);
-                tally.add(&tempered, self.rows.labels[row as usize]);
+                tally.add(&tempered, self.rows.labels[row as usize], 1.0);
                 known.extend(self.likelihoods[row as usize]);
             }
             let (low, high) = rate_interval(&known);
@@ -176,6 +243,33 @@ impl<'a> Fit<'a> {
             }
         };
         (0..).zip(&self.rates).map(&mut of_source).collect()
+    }
+}
+
+impl Fit<'_> {
+    /// Sources that have exchanged two classes.
+    fn exchanges(&self, all: &Tally, numbers: &[SourceNoise]) -> BTreeMap<u32, Exchange> {
+        // Where labels are contradicted less than usual there is nothing to be found.
+        let usual = all.disagreement / (all.rows.max(1) as f64);
+        let looked_at =
+            |noise: &SourceNoise| noise.rows >= FEWEST_ROWS && noise.disagreement > usual.min(0.1);
+        let mut own: BTreeMap<u32, Contradictions> = (0..)
+            .zip(numbers)
+            .filter(|(_, noise)| looked_at(noise) && noise.noise_rate.low < UNRELIABLE)
+            .map(|(source, _)| (source, Contradictions::new(self.rows.classes)))
+            .collect();
+        let mut tempered = Vec::with_capacity(self.rows.classes);
+        for (row, (&label, source)) in self.rows.labels.iter().zip(self.rows.sources).enumerate() {
+            if let (Some(_), Some(own)) = (self.likelihoods[row], own.get_mut(source)) {
+                self.temper(row, &mut tempered);
+                own.add(best(&tempered, None).0, label, 1.0);
+            }
+        }
+        let found = own.into_iter().filter_map(|(source, own)| {
+            let weight = 1.0 - self.rates[source as usize];
+            Some((source, own.exchange(&all.contradictions, weight)?))
+        });
+        found.collect()
     }
 }
 
@@ -195,8 +289,9 @@ fn best(probabilities: &[f64], but: Option<u32>) -> (u32, f64) {
 /// What adds up over rows.
 struct Tally {
     rows: u64,
-    disagreeing: u64,
+    disagreement: f64,
     doubt: f64,
+    contradictions: Contradictions,
     /// Probabilities summed up by class.
     classes: Vec<f64>,
     first_label: Option<u32>,
@@ -207,19 +302,20 @@ impl Tally {
     fn new(classes: usize) -> Self {
         Self {
             rows: 0,
-            disagreeing: 0,
+            disagreement: 0.0,
             doubt: 0.0,
+            contradictions: Contradictions::new(classes),
             classes: vec![0.0; classes],
             first_label: None,
             one_label: true,
         }
     }
 
-    fn add(&mut self, probabilities: &[f64], label: u32) {
-        let (class, probability) = best(probabilities, None);
+    fn add(&mut self, probabilities: &[f64], label: u32, weight: f64) {
         self.rows += 1;
-        self.disagreeing += u64::from(class != label);
-        self.doubt += 1.0 - probability;
+        self.disagreement += 1.0 - probabilities[label as usize];
+        self.doubt += 1.0 - probabilities.iter().map(|p| p * p).sum::<f64>();
+        self.contradictions.add(best(probabilities, None).0, label, weight);
         self.classes.iter_mut().zip(probabilities).for_each(|(sum, p)| *sum += p);
         self.one_label &= *self.first_label.get_or_insert(label) == label;
     }
@@ -228,7 +324,7 @@ impl Tally {
         let share = |sum: f64| sum / self.rows.max(1) as f64;
         SourceNoise {
             rows: self.rows,
-            disagreement: share(self.disagreeing as f64),
+            disagreement: share(self.disagreement),
             doubt: share(self.doubt),
             one_label: self.rows > 0 && self.one_label,
             ..SourceNoise::default()

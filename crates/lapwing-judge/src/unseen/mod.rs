@@ -8,9 +8,9 @@
 //!
 //! | verdict | when |
 //! |---|---|
-//! | `insufficient` | fewer than [`FEWEST_ROWS`](crate::FEWEST_ROWS) rows, or an interval wider than one half that begins below 0.15 |
-//! | `unreliable` | noise rate at least 0.2, its interval from 0.15 on; for a source with one label only, from 0.7 on |
-//! | `hard` | disagreement above that of the others, by 0.1 and by chance, and the network doubts its own answers there as well, by 0.1 |
+//! | `insufficient` | fewer than [`FEWEST_ROWS`](crate::FEWEST_ROWS) rows, or an interval wider than one half that begins below 0.12 |
+//! | `unreliable` | noise rate at least 0.2, its interval from 0.12 on (for a source with one label only, from 0.7 on); or two classes exchanged |
+//! | `hard` | disagreement above that of the others, by 0.1 and by chance, and the network doubts its own answers there as well, by 0.05 and by chance |
 //! | `suspect` | an interval from 0.05 on; or such a disagreement without doubt |
 //! | `different` | other classes than the others', by the network's own word |
 //! | `reliable` | everything else |
@@ -19,6 +19,7 @@
 //! with random labels, one label, and a third of the labels exchanged, which must be `unreliable`, beside clean ones that
 //! are hard or of two classes only, which must not.
 
+mod exchange;
 mod fit;
 mod word;
 
@@ -73,9 +74,9 @@ pub struct SourceNoise {
     /// The share of its labels that is noise, drawn towards a prior of 0.1 as if ten more rows said so, but within the
     /// 95 % interval of the noise rate, which knows no prior.
     pub noise_rate: Interval,
-    /// The share of its rows to which the network gives another label.
+    /// The share of its labels that the network would not have given: the probability of all other labels, on average.
     pub disagreement: f64,
-    /// The share of its rows on which the network expects to be wrong itself.
+    /// The disagreement that the network expects: what it would be, were labels drawn from its probabilities.
     pub doubt: f64,
     /// How far the classes of its rows are from those of the others, by the network's word: 0 alike, 1 entirely other.
     pub class_mix: f64,

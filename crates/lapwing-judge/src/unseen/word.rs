@@ -1,19 +1,20 @@
 //! From the numbers of a source to its verdict, and why.
 
 use super::SourceNoise;
+use super::exchange::Exchange;
 use crate::{FEWEST_ROWS, Interval, Reason, Verdict};
 
 /// Where the interval of a noise rate must begin for the verdicts.
-const UNRELIABLE: f64 = 0.15;
+pub(super) const UNRELIABLE: f64 = 0.12;
 const UNRELIABLE_RATE: f64 = 0.2;
 const UNRELIABLE_ONE_LABEL: f64 = 0.7;
 const SUSPECT: f64 = 0.05;
 /// An interval that says nothing.
 const WIDE: f64 = 0.5;
-/// How much more than the others a source is contradicted, or the network doubts, where rows are hard.
+/// How much more than the others a source is contradicted where rows are hard.
 const HARDER: f64 = 0.1;
-/// Noise rates that difficulty can explain.
-const HARD_RATE: f64 = 0.4;
+/// How much more the network doubts there, and by how many standard errors, of which this is the most they can be.
+const DOUBTED: (f64, f64) = (0.05, 2.0);
 /// One-sided 95 % of the normal distribution.
 const Z: f64 = 1.644_853_626_951_472_2;
 /// Total variation between class mixes: the limit, and how it widens with classes over rows.
@@ -72,8 +73,22 @@ impl Others {
     }
 }
 
+impl Usual {
+    /// Whether the network doubts its answers on the rows of a source more than elsewhere.
+    pub(super) fn are_less_doubted_than(&self, source: &SourceNoise) -> bool {
+        let (least, errors) = DOUBTED;
+        let error = (self.doubt * (1.0 - self.doubt) / source.rows.max(1) as f64).sqrt();
+        source.rows >= FEWEST_ROWS && source.doubt >= self.doubt + least.max(errors * error)
+    }
+}
+
 /// The verdict on a source, and why.
-pub(super) fn word(source: &SourceNoise, others: &Usual, classes: usize) -> (Verdict, Vec<Reason>) {
+pub(super) fn word(
+    source: &SourceNoise,
+    others: &Usual,
+    classes: usize,
+    exchange: Option<Exchange>,
+) -> (Verdict, Vec<Reason>) {
     let SourceNoise { noise_rate, disagreement, doubt, class_mix, one_label, .. } = *source;
     let Interval { estimate: rate, low, high } = noise_rate;
     if source.rows < FEWEST_ROWS {
@@ -87,18 +102,16 @@ pub(super) fn word(source: &SourceNoise, others: &Usual, classes: usize) -> (Ver
     let noise = |least| Reason::Noise { rate: rate.clamp(low, high), low, high, least };
     let contradicted = Reason::Contradicted { share: disagreement, others: others.disagreement };
     let doubted = Reason::Doubted { share: doubt, others: others.doubt };
-    let is_doubted = doubt >= others.doubt + HARDER;
+    let is_doubted = others.are_less_doubted_than(source);
     if low >= UNRELIABLE && rate >= UNRELIABLE_RATE {
         // A rule that votes for one class may be right on rows that nobody else answers.
         if one_label && low < UNRELIABLE_ONE_LABEL {
             return (Verdict::Suspect, vec![Reason::OneLabel, noise(UNRELIABLE)]);
         }
-        let is_hard =
-            is_doubted && disagreement >= others.disagreement + HARDER && rate < HARD_RATE;
-        return match is_hard {
-            true => (Verdict::Hard, vec![contradicted, doubted]),
-            false => (Verdict::Unreliable, vec![noise(UNRELIABLE)]),
-        };
+        return (Verdict::Unreliable, vec![noise(UNRELIABLE)]);
+    }
+    if let Some(Exchange { rows, share }) = exchange {
+        return (Verdict::Unreliable, vec![Reason::Exchanged { rows, share }]);
     }
     let chance = Z * (others.disagreement * (1.0 - others.disagreement) / rows).sqrt();
     if disagreement >= others.disagreement + HARDER + chance {
