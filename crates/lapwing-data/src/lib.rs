@@ -51,8 +51,8 @@ pub use distinct::Distinct;
 pub use error::{DataError, Place, Stray};
 pub use file::TableFile;
 pub use input::{
-    Columns, EncodedRows, Encoder, EncoderConfig, Input, InputKind, PictureScale, SeriesScale,
-    TextEncoder, TokenEncoder, Unseen,
+    Columns, EncodedRows, Encoder, EncoderConfig, Encoding, Input, InputKind, LIMIT, PictureScale,
+    SeriesScale, TextEncoder, TokenEncoder, Unseen,
 };
 pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};

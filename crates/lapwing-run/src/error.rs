@@ -47,6 +47,9 @@ pub enum RunError {
     /// A method that is for networks.
     #[error("trees are grown with lap or standard: {0} is for networks")]
     TreesMethod(&'static str),
+    /// A model that ONNX cannot express, or that we do not.
+    #[error("the model cannot be exported: {0}")]
+    Onnx(String),
     /// No leniency has the rate of false alarms that was asked for.
     #[error(transparent)]
     Leniency(#[from] LapError),

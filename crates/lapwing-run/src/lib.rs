@@ -45,6 +45,7 @@ mod compare;
 mod demo;
 mod directory;
 mod error;
+mod export;
 mod fit;
 mod folds;
 mod items_file;

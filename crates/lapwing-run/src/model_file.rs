@@ -142,6 +142,14 @@ impl Predictor {
         Ok(Self { model, input })
     }
 
+    pub(crate) fn model(&self) -> &Learnt {
+        &self.model
+    }
+
+    pub(crate) fn input(&self) -> &Input {
+        &self.input
+    }
+
     /// The columns it was trained on.
     pub fn schema(&self) -> &Schema {
         self.input.schema()

@@ -190,6 +190,12 @@ impl Model {
         Ok(Self { spec, network, device })
     }
 
+    /// Its parameters: name, shape and numbers of each array.
+    pub fn parameters(&self) -> Vec<(String, Vec<usize>, Vec<f32>)> {
+        let all = read(&self.network).into_iter();
+        all.map(|array| (array.name, array.shape, array.values)).collect()
+    }
+
     /// Predicts the given rows.
     pub fn predict(&self, samples: &dyn Samples, rows: &[u32]) -> Result<Predictions, ModelError> {
         let mut outputs = self.outputs(samples, rows)?;

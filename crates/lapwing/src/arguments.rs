@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Train(Box<crate::train::Arguments>),
     Predict(crate::predict::Arguments),
     Evaluate(crate::evaluate::Arguments),
+    Export(crate::export::Arguments),
     Sources(crate::sources::Arguments),
     Rows(crate::rows::Arguments),
     Report(crate::report::Arguments),

@@ -11,6 +11,7 @@ mod completions;
 mod corrupt;
 mod demo;
 mod evaluate;
+mod export;
 mod failure;
 mod formulas;
 mod interrupt;
@@ -54,7 +55,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     };
     lapwing_ops::tune_process();
     let stage = match arguments.command {
-        Command::Predict(_) | Command::Evaluate(_) => Stage::Use,
+        Command::Predict(_) | Command::Evaluate(_) | Command::Export(_) => Stage::Use,
         _ => Stage::Training,
     };
     failure::exit_code(choose_kernels().and_then(|()| execute(arguments.command)), stage)
@@ -66,6 +67,7 @@ fn execute(command: Command) -> anyhow::Result<()> {
         Command::Train(arguments) => train::run(*arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Sources(arguments) => sources::run(&arguments),
         Command::Rows(arguments) => rows::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),

@@ -98,3 +98,24 @@ fn in_a_pipe_of_one_column_a_blank_line_is_a_missing_value() {
         assert_eq!(out.lines().count(), 5, "{text:?}: {out}");
     }
 }
+
+#[test]
+fn a_network_on_a_table_is_exported_and_what_cannot_be_is_refused_with_the_reason() {
+    let place = Place::new();
+    place.write("wards.csv", &wards(300, &WARDS, 5));
+    let train = "train wards.csv --target ill --source ward --epochs 2 --no-folds -q";
+    for model in ["mlp", "linear", "trees"] {
+        place.lapwing(&format!("{train} --model {model} --out {model}")).assert().success();
+    }
+    for model in ["mlp", "linear"] {
+        place.lapwing(&format!("export {model} --onnx {model}.onnx")).assert().success();
+        let bytes = place.read(&format!("{model}.onnx"));
+        for part in ["Gemm", "Softmax", "prediction", "probabilities", "lapwing"] {
+            assert!(bytes.windows(part.len()).any(|found| found == part.as_bytes()), "{part}");
+        }
+    }
+    place.refuses("export mlp --onnx mlp.onnx", &["exists already"]);
+    place.lapwing("export mlp --onnx mlp.onnx --force").assert().success();
+    place.refuses("export trees --onnx trees.onnx", &["trees are not exported", "XGBoost"]);
+    place.refuses("export nobody --onnx a.onnx", &["nobody"]);
+}

@@ -19,8 +19,8 @@ use crate::table::Table;
 pub use self::image::PictureScale;
 pub use columns::Columns;
 pub use series::SeriesScale;
-pub use table::{Encoder, EncoderConfig, Unseen};
-pub use table_rows::EncodedRows;
+pub use table::{Encoder, EncoderConfig, Encoding, Unseen};
+pub use table_rows::{EncodedRows, LIMIT};
 pub use text::TextEncoder;
 pub use tokens::TokenEncoder;
 

@@ -72,17 +72,25 @@ struct SavedEncoder {
 /// How one column is encoded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Encoding {
+pub enum Encoding {
+    /// Numbers and dates.
     Number {
+        /// Mean and standard deviation within the fences.
         scale: Scale,
+        /// The lower fence.
         low: Option<f64>,
+        /// The upper fence.
         high: Option<f64>,
         /// Whether a second feature says that the value is missing.
         indicator: bool,
     },
+    /// Levels.
     Levels {
+        /// Those with a feature of their own, sorted.
         levels: Vec<String>,
+        /// Whether there is a feature for others.
         other: bool,
+        /// Whether there is a feature for missing values, the last one.
         missing: bool,
         /// Share of training rows of every feature.
         shares: Vec<f32>,
@@ -90,6 +98,7 @@ pub(crate) enum Encoding {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rare: Option<Vec<String>>,
     },
+    /// A list of numbers.
     Vector {
         /// Of each number.
         scales: Vec<Scale>,
@@ -155,7 +164,7 @@ impl Encoder {
     }
 
     /// How the columns are encoded, in the order of the features.
-    pub(crate) fn columns(&self) -> &[Encoding] {
+    pub fn columns(&self) -> &[Encoding] {
         &self.columns
     }
 

@@ -9,7 +9,7 @@ use crate::schema::ColumnSchema;
 use crate::table::{Column, MISSING, Table, Values};
 
 /// Largest standardised value.
-const LIMIT: f64 = 10.0;
+pub const LIMIT: f64 = 10.0;
 /// In place of a feature: the value says nothing.
 const NEUTRAL: u32 = u32::MAX;
 

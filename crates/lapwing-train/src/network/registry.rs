@@ -115,7 +115,7 @@ macro_rules! networks {
             }
 
             /// Whether outputs are probabilities rather than logits.
-            pub(crate) fn probabilities(&self) -> bool {
+            pub fn probabilities(&self) -> bool {
                 match self {
                     $(Self::$Network(config) => config.probabilities(),)+
                 }
