@@ -5,6 +5,7 @@
 //! Languages that write no spaces are cut where these rules cut them: Chinese into characters, Thai hardly at all.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -12,8 +13,8 @@ use unicode_segmentation::UnicodeSegmentation;
 pub(crate) const MOST_WORDS: usize = 1_000;
 /// Bytes of a word that tell it from others.
 pub(crate) const LONGEST_WORD: usize = 64;
-/// Signs begin here: arrows, mathematics, boxes, emoji. Before them come the letters of most scripts, and punctuation.
-const FIRST_SIGN: char = '\u{2190}';
+/// Signs: arrows, mathematics, boxes, and emoji. Between them and behind them come scripts with punctuation of their own.
+const SIGNS: [RangeInclusive<char>; 2] = ['\u{2190}'..='\u{2bff}', '\u{1f000}'..='\u{1faff}'];
 
 /// The first [`MOST_WORDS`] words of a text.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
@@ -21,8 +22,10 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
 }
 
 fn is_word(piece: &str) -> bool {
-    matches!(piece, "!" | "?")
-        || piece.chars().any(|c| c.is_alphanumeric() || (c >= FIRST_SIGN && !c.is_whitespace()))
+    matches!(piece, "!" | "?" | "！" | "？")
+        || piece
+            .chars()
+            .any(|c| c.is_alphanumeric() || SIGNS.iter().any(|signs| signs.contains(&c)))
 }
 
 /// The one spelling of a word.
