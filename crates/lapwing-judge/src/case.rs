@@ -36,8 +36,9 @@ struct Known<'a> {
     places: Vec<Vec<u32>>,
     /// What the model says of each row; nothing for values.
     said: Vec<u32>,
-    /// Rows by given class.
+    /// Rows by given class: of all sources, and of those that are not flagged.
     given: Vec<u64>,
+    given_by_sound: Vec<u64>,
     /// Share of rows of reliable sources on which label and model agree.
     reliable_agreement: Option<f64>,
     /// The distance between target and prediction that nine in ten rows of reliable sources do not pass; 0 for classes.
@@ -70,6 +71,7 @@ impl<'a> Case<'a> {
             places,
             said,
             given: Vec::new(),
+            given_by_sound: Vec::new(),
             reliable_agreement: None,
             usual_distance: 0.0,
             reliable_residuals: Vec::new(),
@@ -78,8 +80,11 @@ impl<'a> Case<'a> {
         match answers {
             Answers::Classes { names, given, .. } => {
                 known.given = vec![0; names.len()];
-                for &class in given {
+                known.given_by_sound = vec![0; names.len()];
+                for (&class, &source) in given.iter().zip(of_rows) {
                     known.given[class as usize] += 1;
+                    let sound = !sources[source as usize].verdict.is_flagged();
+                    known.given_by_sound[class as usize] += u64::from(sound);
                 }
                 let agreed = reliable.iter().filter(|&&at| given[at] == known.said[at]).count();
                 known.reliable_agreement =
@@ -212,6 +217,19 @@ impl<'a> Subject<'a> {
     /// Rows of all sources together by given class; nothing where there are no classes.
     pub fn given_by_all(&self) -> &'a [u64] {
         self.case.rows.as_ref().map_or(&[], |known| &known.given)
+    }
+
+    /// Rows of the other sources by given class, without those whose labels are in doubt, unless all are.
+    pub(crate) fn given_by_sound_others(&self) -> Vec<u64> {
+        let Some(known) = &self.case.rows else { return Vec::new() };
+        let own = self.given();
+        let flagged = self.row().verdict.is_flagged();
+        let others = |all: &[u64], own: &[u64]| -> Vec<u64> {
+            all.iter().zip(own).map(|(all, own)| all - own).collect()
+        };
+        let none = vec![0; own.len()];
+        let sound = others(&known.given_by_sound, if flagged { &none } else { &own });
+        if sound.iter().any(|count| *count > 0) { sound } else { others(&known.given, &own) }
     }
 
     /// Its own rows by given class.

@@ -160,7 +160,7 @@ fn told(made: &Demonstration, source: &SourceRow) -> String {
     let reason = is_told.then(|| lapwing_report::reason(source));
     // How often it disagrees is the reason for the verdict; the fault says in which way.
     let mut faults = source.findings.iter().filter(|_| source.verdict.is_flagged());
-    let fault = faults.find(|finding| finding.fault.word() != "disagreement");
+    let fault = faults.find(|finding| !verdicts::DESCRIPTIONS.contains(&finding.fault.word()));
     for sentence in reason.into_iter().chain(fault.map(lapwing_report::phrase)) {
         text.push_str(&format!("\n  → {}", sentence.replace('\u{202f}', " ")));
     }

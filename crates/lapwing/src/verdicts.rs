@@ -105,7 +105,7 @@ pub(crate) fn reasons(sources: &[&SourceRow]) -> String {
 }
 
 /// Faults that need no line: they only describe what the reasons say, or are told elsewhere.
-const DESCRIPTIONS: [&str; 6] = [
+pub(crate) const DESCRIPTIONS: [&str; 6] = [
     "disagreement",
     "frequent-disagreement",
     "scattered-disagreements",

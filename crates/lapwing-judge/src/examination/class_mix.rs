@@ -18,7 +18,7 @@ pub struct ClassMix {
     pub label: String,
     /// Share of its rows that have it.
     pub share: f64,
-    /// Share of the other sources' rows that have it.
+    /// Share of the rows of the other sources that have it, those left out whose labels are in doubt.
     pub others: f64,
     /// How far the proportions are apart: 0 alike, 1 entirely other.
     pub distance: f64,
@@ -28,28 +28,26 @@ impl Examination for ClassMix {
     const SCOPE: Scope = Scope::Every;
 
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
-        let (own, all) = (subject.given(), subject.given_by_all());
-        let (rows, all_rows) = (own.iter().sum::<u64>(), all.iter().sum::<u64>());
-        let others_rows = all_rows - rows;
+        let (own, others) = (subject.given(), subject.given_by_sound_others());
+        let (rows, others_rows) = (own.iter().sum::<u64>(), others.iter().sum::<u64>());
         // One label for all is a finding of its own.
         let one = own.iter().filter(|count| **count > 0).count() < 2;
         if rows < ENOUGH || others_rows < ENOUGH || one {
             return None;
         }
-        let shares =
-            |class: usize| (share(own[class], rows), share(all[class] - own[class], others_rows));
+        let shares = |class: usize| (share(own[class], rows), share(others[class], others_rows));
         let apart = |class: usize| {
             let (own, others) = shares(class);
             own - others
         };
         let distance = 0.5 * (0..own.len()).map(|class| apart(class).abs()).sum::<f64>();
-        let used = (0..own.len()).filter(|&class| all[class] > 0);
+        let used = (0..own.len()).filter(|&class| own[class] + others[class] > 0);
+        let all_rows = (rows + others_rows) as f64;
         let squares: f64 = used
             .clone()
             .map(|class| {
-                let expected = share(all[class] * rows, all_rows);
-                (own[class] as f64 - expected).powi(2) / expected * all_rows as f64
-                    / others_rows as f64
+                let expected = (own[class] + others[class]) as f64 * rows as f64 / all_rows;
+                (own[class] as f64 - expected).powi(2) / expected * all_rows / others_rows as f64
             })
             .sum();
         let classes = used.clone().count() as f64;

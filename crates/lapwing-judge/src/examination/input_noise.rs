@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Examination, Scope, named};
+use super::{ClassMix, Examination, Scope, named};
 use crate::chance::{is_beyond_chance, ln_at_least};
 use crate::inputs::middle;
-use crate::{Finding, Subject, Word};
+use crate::{Finding, Subject, Verdict, Word};
 
 /// The share of what is not explained that is larger than nine in ten elsewhere, from which on inputs are called noisy.
 const LARGE: f64 = 0.2;
@@ -26,6 +26,11 @@ impl Examination for InputNoise {
     const SCOPE: Scope = Scope::Every;
 
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
+        // Rows of other classes hang together otherwise.
+        let other_rows = subject.row().verdict == Verdict::Different;
+        if other_rows || ClassMix::examine(subject).is_some() {
+            return None;
+        }
         let (compared, names) = subject.structure()?;
         let looks = subject.case().inputs().looks();
         let wider = |name: &str| {

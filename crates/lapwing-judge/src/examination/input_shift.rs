@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClippedRange, ColumnUnit, ConstantColumn, Examination, Scope, StuckValue, named};
+use super::{
+    ClippedRange, ColumnUnit, ConstantColumn, Examination, ReplacedInputs, Scope, StuckValue, named,
+};
 use crate::chance::is_beyond_chance;
 use crate::inputs::{ColumnOf, middle};
 use crate::{Finding, Subject, Word};
@@ -28,6 +30,9 @@ impl Examination for InputShift {
     const SCOPE: Scope = Scope::Every;
 
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
+        if ReplacedInputs::is_found(subject) {
+            return None;
+        }
         let looks = subject.case().inputs().looks();
         let found = |column: &ColumnOf<'_>| {
             let (distance, usual, ln_chance) = column.distance();

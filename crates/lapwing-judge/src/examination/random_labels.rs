@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Examination, INDEPENDENT, varied};
+use super::{Examination, INDEPENDENT, ReplacedInputs, varied};
 use crate::{Finding, Subject, Word};
 
 /// Its labels are next to independent of what the model sees. The strength is one less their association.
@@ -16,7 +16,7 @@ impl Examination for RandomLabels {
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
         let association = varied(subject)?.corrected_association();
         let rows = subject.examples_of(|given, said| given != said);
-        (association < INDEPENDENT)
+        (association < INDEPENDENT && !ReplacedInputs::is_found(subject))
             .then(|| Finding::new(Self { association }, 1.0 - association).shown_by(rows))
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Examination, free_targets};
+use super::{Examination, ReplacedInputs, free_targets};
 use crate::{Finding, Subject, Word};
 
 /// Its targets are next to independent of the predictions. The strength is one less their correlation.
@@ -16,7 +16,7 @@ impl Examination for RandomTargets {
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
         let residuals = free_targets(subject)?;
         let (correlation, _) = residuals.line?;
-        (correlation < 0.2).then(|| {
+        (correlation < 0.2 && !ReplacedInputs::is_found(subject)).then(|| {
             let strength = 1.0 - correlation.abs();
             Finding::new(Self { correlation }, strength).shown_by(subject.examples(|_| true))
         })

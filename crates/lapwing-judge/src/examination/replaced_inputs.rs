@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Examination, Scope};
+use crate::structure::Compared;
 use crate::{Finding, Subject, Word};
 
 /// The share of the correlations elsewhere below which nothing is left of them, and how well it has to be known.
@@ -19,23 +20,31 @@ pub struct ReplacedInputs {
     pub columns: u64,
 }
 
+impl ReplacedInputs {
+    /// Whether inputs have nothing to do with each other, which explains why labels have nothing to do with them.
+    pub(super) fn is_found(subject: &Subject<'_>) -> bool {
+        subject.structure().is_some_and(|(compared, _)| Self::is(&compared))
+    }
+
+    fn is(compared: &Compared) -> bool {
+        compared.kept <= NOTHING && compared.error <= ERROR
+    }
+}
+
 impl Examination for ReplacedInputs {
     const SCOPE: Scope = Scope::Every;
 
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
         let (compared, names) = subject.structure()?;
-        (compared.kept <= NOTHING && compared.error <= ERROR).then(|| {
-            let largest = |of: &crate::structure::Unexplained| of.largest.clone();
-            let first = compared.columns.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio));
-            let places: Vec<u32> = first
-                .map(largest)
-                .unwrap_or_default()
-                .into_iter()
-                .filter_map(|at| subject.looked_at(at))
-                .collect();
-            let fault = Self { kept: compared.kept, columns: names.len() as u64 };
-            Finding::new(fault, 1.0 - compared.kept.max(0.0)).shown_by(subject.numbered(&places))
-        })
+        if !Self::is(&compared) {
+            return None;
+        }
+        let first = compared.columns.iter().max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+        let places: Vec<u32> =
+            first.largest.iter().filter_map(|&at| subject.looked_at(at)).take(10).collect();
+        let fault = Self { kept: compared.kept, columns: names.len() as u64 };
+        let strength = 1.0 - compared.kept.max(0.0);
+        Some(Finding::new(fault, strength).shown_by(subject.numbered(&places)))
     }
 
     fn words<'a>(&'a self, _: &'a [u64]) -> Vec<Word<'a>> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Examination, INDEPENDENT, free_targets, varied};
+use super::{Examination, INDEPENDENT, ReplacedInputs, free_targets, varied};
 use crate::chance::{is_beyond_chance, ln_squares_at_least};
 use crate::{Finding, Subject, Word};
 
@@ -22,6 +22,9 @@ pub struct ShuffledRows {
 impl Examination for ShuffledRows {
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
         let association = classes(subject).or_else(|| values(subject))?;
+        if ReplacedInputs::is_found(subject) {
+            return None;
+        }
         let rows = subject.examples(|_| true);
         Some(Finding::new(Self { association }, 1.0 - association.abs()).shown_by(rows))
     }
