@@ -15,12 +15,15 @@ __all__ = ["report", "tables"]
 
 _MOST_LINES = 60
 _MOST_POINTS = 400
+_MOST_DOUBTFUL = 100
 
 
 def tables(result: Any) -> tuple[Table, Table | None, dict[str, Any]]:
     """Sources, steps if they were recorded, and facts, of whatever the rule was in."""
     if hasattr(result, "sources_"):  # an estimator
         facts = {"epochs": result.n_iter_, "rows": result.n_rows_, "seed": result.seed_, **result.rule_}
+        if result.rows_ is not None:
+            facts["judged_rows"] = len(result.rows_)
         return result.sources_, result.steps_, facts
     if hasattr(result, "parameters") and isinstance(getattr(result, "sources", None), Table):  # a replay
         return result.sources, result.steps, result.parameters
@@ -51,20 +54,22 @@ def report(result: Any, path: str | os.PathLike[str] | None = None, *, title: st
     """
     sources, steps, facts = tables(result)
     table = sources.to_dict()
-    rows = [_row({name: values[at] for name, values in table.items()}) for at in range(len(sources))]
+    rows = getattr(result, "_judged", None)
+    if rows is None:
+        rows = [_row({name: values[at] for name, values in table.items()}) for at in range(len(sources))]
     order = sorted(range(len(rows)), key=lambda at: (rows[at]["weight"], rows[at]["source"]))
     shown = [rows[at]["source"] for at in order[:_MOST_LINES]]
     found: dict[str, list[dict[str, Any]]] = {}
     for finding in getattr(result, "findings_", []):
         found.setdefault(finding["source"], []).append(finding)
-    for row in rows:
-        row["findings"] = found.get(row["source"], [])
+    rows = [{**row, "findings": found.get(row["source"], [])} for row in rows]
     page = render_report(
         json.dumps(
             {
                 "summary": _summary(title, sources, steps, facts),
                 "warnings": _warnings(rows, facts),
                 "sources": rows,
+                "rows": _doubtful(getattr(result, "rows_", None)),
                 "evidence": [{"source": row["source"]} for row in rows if row["findings"]],
                 "trajectories": [] if steps is None else _trajectories(steps, shown),
                 "epochs": _epochs(getattr(result, "epochs_", None)),
@@ -82,7 +87,9 @@ def _summary(title: str, sources: Table, steps: Table | None, facts: dict[str, A
     summary = {
         "title": title,
         "source_column": "source",
-        "method": "lap",
+        "method": facts.get("method", "lap"),
+        "folds": facts.get("folds", 0),
+        "judged_rows": facts.get("judged_rows", 0),
         "rows": int(facts.get("rows", sources["rows"].sum())),
         "steps": 0 if steps is None or not len(steps) else len(np.unique(steps["step"])),
         "epochs": facts.get("epochs", 0),
@@ -111,6 +118,15 @@ def _warnings(rows: list[dict[str, Any]], facts: dict[str, Any]) -> list[dict[st
 def _row(source: dict[str, Any]) -> dict[str, Any]:
     departure = source["first_departure_step"]
     return {**source, "first_departure_step": None if departure is None else int(departure)}
+
+
+def _doubtful(rows: Table | None) -> list[dict[str, Any]]:
+    """Labels that are more likely wrong than right, worst first."""
+    if rows is None:
+        return []
+    table = rows.to_dict()
+    likely = [at for at, wrong in enumerate(table["wrong"]) if wrong is not None and wrong >= 0.5]
+    return [{name: values[at] for name, values in table.items()} for at in likely[:_MOST_DOUBTFUL]]
 
 
 def _epochs(epochs: Table | None) -> list[dict[str, Any]]:

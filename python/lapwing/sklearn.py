@@ -22,6 +22,9 @@ __all__ = ["LapClassifier", "LapRegressor"]
 _FEWEST_VALIDATION_ROWS = 10
 """With fewer there is no telling epochs apart: all rows are trained on, to the last epoch."""
 
+_FOLDS = 3
+_MOST_FOLDS = 20
+
 _PARAMETERS = """
     Parameters
     ----------
@@ -39,7 +42,7 @@ _PARAMETERS = """
     warmup : int, at least 0, default 0
         Steps before the first judgement.
     method : str, default "lap"
-        How sources are treated; `lapwing.methods()` lists the methods. Whatever it is, sources are judged by LAP's rule.
+        How sources are treated; `lapwing.methods()` lists the methods. Whatever it is, LAP's rule looks on.
         Trees have "lap" and "standard".
     method_parameters : dict or None, default None
         Parameters of the method, such as ``{"forget_rate": 0.3}`` for co-teaching.
@@ -59,6 +62,10 @@ _PARAMETERS = """
         Epochs without a better validation score after which training ends.
     validation_fraction : float in [0, 1), default 0.1
         Share of rows held out to choose the best epoch; none where that would be fewer than 10 rows.
+    folds : int or None, default None
+        Networks that judge labels after training, each those that it has not seen: what noise rates, ``rows_`` and verdicts
+        rest on. It costs as many trainings. None: 3 for classes. 0: none, and verdicts rest on the losses. For values there
+        are none.
     random_state : int, RandomState or None, default None
         Decides first parameters, order, dropout and the rows held out.
 
@@ -69,7 +76,13 @@ _PARAMETERS = """
     source_reliability_ : dict
         The weight of each source at the end, by name, in [0, 1].
     sources_ : Table
-        A row per source: verdict, unreliability, weight, losses and counts.
+        A row per source: verdict and its ``reason``, unreliability, weight, losses and counts; where labels were judged
+        ``noise_rate`` with its 95 % interval, ``disagreement``, ``doubt`` and ``class_mix``; and ``faults``, the words of
+        what was found. The columns are those of ``sources.csv``.
+    rows_ : Table or None
+        Labels that were judged by a network that had not seen them, those first that are most likely wrong: ``row`` of
+        ``X``, ``source``, ``label``, ``wrong`` (the probability that it is), ``label_probability``, ``suggestion`` and
+        ``suggestion_probability``.
     steps_ : Table
         Loss, unreliability and weight per step and source, thinned where there are many.
     epochs_ : Table
@@ -109,6 +122,7 @@ class _LapEstimator(BaseEstimator):
         epochs: int | None = None,
         patience: int | None = None,
         validation_fraction: float = 0.1,
+        folds: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.model = model
@@ -126,11 +140,13 @@ class _LapEstimator(BaseEstimator):
         self.epochs = epochs
         self.patience = patience
         self.validation_fraction = validation_fraction
+        self.folds = folds
         self.random_state = random_state
 
     def _train(self, X: npt.NDArray[Any], targets: npt.NDArray[Any], labels: list[str], sources: Any) -> None:
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(f"validation_fraction is {self.validation_fraction}, but must be in [0, 1)")
+        folds = self._folds(bool(labels))
         names, codes = _sources(sources, len(X))
         random = check_random_state(self.random_state)
         order = random.permutation(len(X)).astype(np.uint32)
@@ -148,6 +164,8 @@ class _LapEstimator(BaseEstimator):
         self._scale = np.where(spread > 1e-12 * np.abs(self._mean), spread, 1.0)
         trained = _lapwing.train_network(
             self._rows(X),
+            np.ascontiguousarray(X, dtype=np.float64),
+            [str(name) for name in getattr(self, "feature_names_in_", [f"x{at}" for at in range(X.shape[1])])],
             targets,
             labels,
             codes,
@@ -170,13 +188,16 @@ class _LapEstimator(BaseEstimator):
                 "batch_size": self.batch_size,
                 "epochs": self.epochs,
                 "patience": self.patience,
+                "folds": folds,
             },
         )
         self._network = trained.network
         self.sources_ = trained.sources
         self.steps_ = trained.steps
         self.epochs_ = trained.epochs
+        self.rows_ = trained.rows
         self.findings_ = json.loads(trained.findings)
+        self._judged = json.loads(trained.judged)
         self.n_iter_ = len(trained.epochs)
         self.n_rows_ = len(train)
         self.model_, self.model_reason_ = trained.model, trained.model_reason
@@ -186,10 +207,21 @@ class _LapEstimator(BaseEstimator):
             "leniency": leniency,
             "depression_strength": depression_strength,
             "task": "classification" if labels else "regression",
+            "method": self.method,
+            "folds": trained.folds,
         }
         # A source of which every row was held out was never judged.
         self.source_reliability_ = dict.fromkeys(names, 1.0)
         self.source_reliability_.update(zip(self.sources_["source"], self.sources_["weight"].tolist()))
+
+    def _folds(self, classes: bool) -> int:
+        if self.folds is None:
+            return _FOLDS if classes else 0
+        if self.folds and not classes:
+            raise ValueError(f"folds is {self.folds}, but networks judge labels, and targets are values")
+        if self.folds not in (0, *range(2, _MOST_FOLDS + 1)):
+            raise ValueError(f"folds is {self.folds}, but must be 0 or from 2 to {_MOST_FOLDS}")
+        return int(self.folds)
 
     def _rows(self, X: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         limit = np.finfo(np.float32).max

@@ -22,7 +22,9 @@ import lapwing
 from lapwing import LapClassifier, LapRegressor
 
 # Small and quick; what is planned for a table is tested in Rust.
-QUICK = dict(hidden=(32,), epochs=60, batch_size=16, dropout=0.0, weight_decay=0.0, learning_rate=0.01, random_state=0)
+QUICK = dict(
+    hidden=(32,), epochs=60, batch_size=16, dropout=0.0, weight_decay=0.0, learning_rate=0.01, random_state=0, folds=0
+)
 
 
 @parametrize_with_checks([LapClassifier(**QUICK), LapRegressor(**QUICK)])
@@ -77,6 +79,47 @@ def test_every_finding_is_on_a_source_that_is_flagged_or_gives_one_label_for_all
     found = {(finding["source"], finding["fault"]) for finding in model.findings_}
     assert ("2", "one-label") in found or ("2", "default-label") in found
     assert {source for source, _ in found} == {"2"}
+
+
+def test_labels_are_judged_by_networks_that_have_not_seen_them():
+    X, y, sources, truth = noisy()
+    model = LapClassifier(random_state=1, epochs=40).fit(X, y, sources=sources)
+    table = model.sources_.to_dict()
+    of = {source: {name: table[name][at] for name in table} for at, source in enumerate(table["source"])}
+    assert of["3"]["noise_rate"] > 0.5 and of["3"]["disagreement"] > 0.7
+    for source in of.values():
+        assert source["noise_rate_low"] <= source["noise_rate"] <= source["noise_rate_high"]
+        assert 0 <= source["doubt"] <= 1 and 0 <= source["class_mix"] <= 1 and source["reason"].endswith(".")
+        assert source["source"] == "3" or source["noise_rate"] < 0.15
+    assert "exchanged-classes" in of["3"]["faults"].split() and of["0"]["faults"] == ""
+    rows = model.rows_.to_dict()
+    assert sorted(rows["row"]) == list(range(1200))
+    assert rows["wrong"] == sorted(rows["wrong"], reverse=True)
+    first = np.array(rows["row"][:100])
+    assert (sources[first] == 3).mean() > 0.9
+    assert (np.array(rows["suggestion"][:100]) == truth[first].astype(str)).mean() > 0.9
+    page = lapwing.report(model)
+    assert "Noise rate" in page and "Rows to check first" in page
+    without = LapClassifier(random_state=1, epochs=5, folds=0).fit(X, y, sources=sources)
+    assert without.rows_ is None and np.isnan(without.sources_["noise_rate"]).all()
+    with pytest.raises(ValueError, match="folds is 1, but must be 0 or from 2 to 20"):
+        LapClassifier(folds=1).fit(X, y, sources=sources)
+    with pytest.raises(ValueError, match="targets are values"):
+        LapRegressor(folds=3).fit(X, X[:, 0], sources=sources)
+
+
+def test_inputs_are_examined_too():
+    X, _, sources, truth = noisy()
+    X[sources == 1, 3] = 7.5
+    model = LapClassifier(**QUICK).fit(X, truth, sources=sources)
+    (found,) = [finding for finding in model.findings_ if finding["source"] == "1"]
+    assert found["fault"] == "constant-column" and found["column"] == "x3" and found["value"] == "7.5"
+    assert (sources[found["rows"]] == 1).all()
+    X[:, 0] = 1.0 + np.abs(X[:, 0])
+    X[sources == 2, 0] *= 1000
+    model = LapRegressor(**QUICK).fit(X, X[:, 1], sources=sources)
+    faults = dict(zip(model.sources_["source"], model.sources_["faults"]))
+    assert "column-unit" in faults["2"] and "constant-column" in faults["1"]
 
 
 def test_every_method_of_the_list_trains_and_judges():
@@ -185,7 +228,7 @@ def test_ctrl_c_ends_a_fit_and_other_threads_run_meanwhile():
     assert int(ticks) > 10, "other threads stood still while training"
 
 
-TREES = dict(model="trees", epochs=40, random_state=0)
+TREES = dict(model="trees", epochs=40, random_state=0, folds=0)
 
 
 @pytest.mark.parametrize("estimator", [LapClassifier(**TREES), LapRegressor(**TREES)], ids=["classes", "values"])

@@ -1,7 +1,12 @@
 //! What is wrong with the sources, as data.
 
-use lapwing_judge::{Answered, Answers, Case, Finding, JudgeError, Rows, SourceRow, examine};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use lapwing_judge::{
+    Answered, Answers, Case, Column, Features, Finding, JudgeError, Rows, SourceRow, examine,
+};
 use lapwing_train::Predictions;
+use numpy::ndarray::ArrayView2;
 use serde::Serialize;
 
 /// A finding with the source it is on and its sentence.
@@ -19,14 +24,44 @@ pub(crate) enum Given {
     Values(Vec<f64>),
 }
 
+/// The inputs as they came, of the training rows.
+pub(crate) struct Inputs<'a> {
+    pub(crate) names: &'a [String],
+    pub(crate) values: ArrayView2<'a, f64>,
+    pub(crate) train: &'a [u32],
+}
+
+impl Features for Inputs<'_> {
+    fn names(&self) -> Vec<String> {
+        self.names.to_vec()
+    }
+
+    fn column(&self, name: &str) -> Option<Column<'_>> {
+        let at = self.names.iter().position(|own| own == name)?;
+        let values: Vec<f64> =
+            self.train.iter().map(|&row| self.values[[row as usize, at]]).collect();
+        Some(Column::Numbers(values.into()))
+    }
+
+    fn digests(&self) -> Option<Vec<u64>> {
+        let digest = |&row: &u32| {
+            let mut digest = DefaultHasher::new();
+            self.values.row(row as usize).iter().for_each(|v| v.to_bits().hash(&mut digest));
+            digest.finish()
+        };
+        Some(self.train.iter().map(digest).collect())
+    }
+}
+
 /// Examines the sources (in the order of their numbers) by what the model says of the training rows, which are numbered
-/// as in the array they came in.
+/// as in the array they came in, and by what networks say that have not seen them, where there are such.
 pub(crate) fn findings(
     judged: &[SourceRow],
     sources: &[u32],
-    train: &[u32],
+    inputs: &Inputs<'_>,
     given: &Given,
     predictions: &Predictions,
+    out_of_sample: Option<&[f64]>,
 ) -> Result<Vec<Vec<Finding>>, JudgeError> {
     let answers = match (given, predictions) {
         (Given::Classes { names, labels }, Predictions::Classes { probabilities, .. }) => {
@@ -37,18 +72,19 @@ pub(crate) fn findings(
         }
         _ => return Ok(vec![Vec::new(); judged.len()]),
     };
-    let numbers: Vec<u64> = train.iter().map(|&row| row.into()).collect();
-    let rows = Rows::new(Answered { sources, answers }, &numbers);
+    let numbers: Vec<u64> = inputs.train.iter().map(|&row| row.into()).collect();
+    let rows = Rows {
+        features: Some(inputs),
+        out_of_sample,
+        ..Rows::new(Answered { sources, answers }, &numbers)
+    };
     Ok(examine(&Case::new(judged, Some(rows))?))
 }
 
 /// A list of objects: the source, the fault with its numbers, strength, rows and the sentence.
-pub(crate) fn json(
-    judged: &[SourceRow],
-    findings: &[Vec<Finding>],
-) -> Result<String, serde_json::Error> {
-    let told = judged.iter().zip(findings).flat_map(|(source, found)| {
-        found.iter().map(|finding| Told {
+pub(crate) fn json(judged: &[SourceRow]) -> Result<String, serde_json::Error> {
+    let told = judged.iter().flat_map(|source| {
+        source.findings.iter().map(|finding| Told {
             source: &source.source,
             finding,
             sentence: lapwing_report::phrase(finding),

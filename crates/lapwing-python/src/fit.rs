@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use lapwing_core::LapConfig;
 use lapwing_judge::{JudgeError, SourceRow, TrajectoryPoint};
 use lapwing_run::{
-    Compared, Learnt, MOST_POINTS, ModelKind, Recorder, RunError, Size, Trial, round_as_epoch,
-    show_round,
+    Compared, FoldRun, Folds, JudgedLabels, LabelledRows, Learnt, MOST_POINTS, ModelKind, Progress,
+    Recorder, RunError, Size, Trial, Watch, round_as_epoch, show_round,
 };
 use lapwing_train::{
     Data, DataError, DataShape, DeviceName, Epoch, Finish, Loss, MethodConfig, ModelError,
     Observer, PlanError, SampleError, Step, Task, TrainConfig, TrainError, Trainer, View, Wishes,
-    plan,
+    Workers, plan,
 };
 use lapwing_trees::{Say, TreesConfig, TreesError, boost};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -70,7 +70,7 @@ impl From<FitError> for PyErr {
 }
 
 /// The parameters of an estimator; those left out are planned for the data.
-#[derive(FromPyObject)]
+#[derive(Clone, FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Settings {
     seed: u64,
@@ -88,6 +88,7 @@ pub(crate) struct Settings {
     patience: Option<usize>,
     method: String,
     method_parameters: BTreeMap<String, f64>,
+    folds: usize,
 }
 
 /// The word for a choice by validation rows.
@@ -318,6 +319,48 @@ pub(crate) fn fit(
     Ok((if compared.second_is_better() { second } else { first }, Some(reason)))
 }
 
+/// Has labels judged by networks that have not seen them, as many as asked for; nothing where there are no classes, too few
+/// rows, or a network diverged. `data` has no missing values.
+pub(crate) fn judge_labels(
+    settings: &Settings,
+    kind: ModelKind,
+    data: &Data<'_>,
+    sources: usize,
+) -> Result<Option<JudgedLabels>, FitError> {
+    if settings.folds == 0 {
+        return Ok(None);
+    }
+    let (config, method) = match kind {
+        ModelKind::Network(_) => settings.over_plan(data, sources)?,
+        // Rounds are no epochs: networks beside trees are planned for the data.
+        ModelKind::Trees => {
+            let (epochs, patience, learning_rate) = (None, None, None);
+            let planned = Settings { epochs, patience, learning_rate, ..settings.clone() };
+            planned.over_plan(data, sources)?
+        }
+    };
+    let steps = Trainer::new(config.clone(), &method, *data, DeviceName::Cpu)?.steps();
+    let Data { targets, sources: of_rows, train, valid, .. } = *data;
+    let labelled = LabelledRows { targets, sources: of_rows, train, valid };
+    let folds = Folds::new(settings.folds, steps, &labelled, method.guards(), settings.seed);
+    let Ok(folds) = folds else { return Ok(None) };
+    let run = FoldRun {
+        data: *data,
+        sources,
+        config: &config,
+        method: &method,
+        validation: valid.len() as f64 / (train.len() + valid.len()).max(1) as f64,
+        device: DeviceName::Cpu,
+        workers: Workers::alone(),
+    };
+    let mut watcher = Watcher::new();
+    let judged = folds.run(&run, None, &mut watcher)?;
+    match watcher.interrupted {
+        Some(interruption) => Err(interruption.into()),
+        None => Ok(judged.and_then(Result::ok)),
+    }
+}
+
 /// Records, and listens for Ctrl-C.
 struct Watcher {
     recorder: Recorder,
@@ -329,11 +372,8 @@ impl Watcher {
     fn new() -> Self {
         Self { recorder: Recorder::new(MOST_POINTS), looked: Instant::now(), interrupted: None }
     }
-}
 
-impl Observer for Watcher {
-    fn on_step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
-        self.recorder.record(step);
+    fn listen(&mut self) -> ControlFlow<()> {
         if self.looked.elapsed() >= BETWEEN_SIGNALS {
             self.looked = Instant::now();
             let checked: PyResult<()> = Python::attach(|py| {
@@ -343,5 +383,18 @@ impl Observer for Watcher {
             self.interrupted = checked.err();
         }
         if self.interrupted.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Watch for Watcher {
+    fn step(&mut self, _: &Progress<'_>) -> ControlFlow<()> {
+        self.listen()
+    }
+}
+
+impl Observer for Watcher {
+    fn on_step(&mut self, step: &Step<'_>) -> ControlFlow<()> {
+        self.recorder.record(step);
+        self.listen()
     }
 }

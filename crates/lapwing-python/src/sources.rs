@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 
 use crate::table::{Table, counts, numbers, texts};
 
-const COLUMNS: [&str; 13] = [
+/// What the rule knows.
+const RULE: [&str; 13] = [
     "source",
     "verdict",
     "rows",
@@ -22,9 +23,33 @@ const COLUMNS: [&str; 13] = [
     "first_departure_step",
 ];
 
+/// What is known from labels that networks had not seen, and from examinations.
+const LABELS: [&str; 13] = [
+    "noise_rate",
+    "noise_rate_low",
+    "noise_rate_high",
+    "disagreement",
+    "doubt",
+    "class_mix",
+    "bad_from",
+    "bad_from_low",
+    "bad_from_high",
+    "bad_until",
+    "bad_until_low",
+    "bad_until_high",
+    "faults",
+];
+
 /// One row per source that was judged.
 pub(crate) fn source_table(sources: &[SourceRow]) -> PyResult<Table> {
-    Table::new(COLUMNS.map(|name| (name, column(sources, name))))
+    Table::new(RULE.map(|name| (name, column(sources, name))))
+}
+
+/// The same with what is known of labels, and the sentence that gives the reason for the verdict.
+pub(crate) fn judged_table(sources: &[SourceRow]) -> PyResult<Table> {
+    let known = RULE.into_iter().chain(LABELS).map(|name| (name, column(sources, name)));
+    let reason = ("reason", texts(sources.iter().map(lapwing_report::reason)));
+    Table::of(known.chain([reason]))
 }
 
 fn column(sources: &[SourceRow], name: &str) -> ArrayRef {
@@ -32,6 +57,10 @@ fn column(sources: &[SourceRow], name: &str) -> ArrayRef {
     match SourceRow::default().cell(name) {
         Cell::Text(_) => texts(cells().map(|cell| match cell {
             Cell::Text(text) => text.to_owned(),
+            _ => String::new(),
+        })),
+        Cell::Maybe(_) => texts(cells().map(|cell| match cell {
+            Cell::Maybe(Some(text)) => text.into_owned(),
             _ => String::new(),
         })),
         Cell::Count(_) => counts(cells().map(|cell| match cell {

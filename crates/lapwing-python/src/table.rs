@@ -27,6 +27,10 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new<const N: usize>(columns: [(&str, ArrayRef); N]) -> PyResult<Self> {
+        Self::of(columns.into_iter())
+    }
+
+    pub(crate) fn of<'a>(columns: impl Iterator<Item = (&'a str, ArrayRef)>) -> PyResult<Self> {
         let batch = RecordBatch::try_from_iter(columns);
         Ok(Self { batch: batch.map_err(internal)? })
     }

@@ -1,15 +1,18 @@
 //! Training on arrays: what the scikit-learn estimators are made of.
 
 use lapwing_judge::{SourceRow, TrajectoryPoint};
-use lapwing_train::{Audience, Data, Epoch, METHODS, MethodKind, Parameter, Targets};
+use lapwing_run::JudgedLabels;
+use lapwing_train::{
+    Audience, Data, Epoch, METHODS, Matrix, MethodKind, Parameter, Samples, Targets,
+};
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::findings::{self, Given};
-use crate::fit::{FitError, Outcome, Settings, fit};
+use crate::findings::{self, Given, Inputs};
+use crate::fit::{FitError, Outcome, Settings, fit, judge_labels};
 use crate::model::{Network, matrix};
-use crate::sources::source_table;
+use crate::sources::judged_table;
 use crate::table::{Table, counts, integers, numbers, texts};
 
 /// A finished training run.
@@ -23,6 +26,12 @@ pub(crate) struct Trained {
     steps: Py<Table>,
     /// Losses per epoch.
     epochs: Py<Table>,
+    /// Labels that networks judged which had not seen them, those first that are most likely wrong, where they were asked.
+    rows: Option<Py<Table>>,
+    /// How many such networks there were.
+    folds: usize,
+    /// Everything that is known of the sources, as JSON.
+    judged: String,
     /// What is wrong with the sources, as JSON.
     findings: String,
     /// The rule, planned where it was not given: history length, leniency and depression strength.
@@ -34,13 +43,16 @@ pub(crate) struct Trained {
 }
 
 /// Trains a model on rows from many sources. `targets` holds classes (uint32, numbers of `labels`)
-/// or, where there are no `labels`, values (float64); `names` are those of the sources.
+/// or, where there are no `labels`, values (float64); `names` are those of the sources. `inputs` are the rows as they came,
+/// with the names of their columns.
 #[pyfunction]
-#[pyo3(signature = (rows, targets, labels, sources, names, train, valid, settings))]
+#[pyo3(signature = (rows, inputs, columns, targets, labels, sources, names, train, valid, settings))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn train_network(
     py: Python<'_>,
     rows: PyReadonlyArray2<'_, f32>,
+    inputs: PyReadonlyArray2<'_, f64>,
+    columns: Vec<String>,
     targets: &Bound<'_, PyAny>,
     labels: Vec<String>,
     sources: PyReadonlyArray1<'_, u32>,
@@ -49,6 +61,9 @@ pub(crate) fn train_network(
     valid: PyReadonlyArray1<'_, u32>,
     settings: Settings,
 ) -> PyResult<Trained> {
+    // Networks that judge labels take the mean where a value is missing, which trees do not need.
+    let missing = rows.as_slice()?.iter().any(|value| value.is_nan());
+    let filled = missing.then(|| rows.as_slice().map(filled)).transpose()?;
     let rows = matrix(&rows)?;
     let classes = labels.len();
     let targets = if classes > 0 {
@@ -61,7 +76,12 @@ pub(crate) fn train_network(
         return Err(PyValueError::new_err("a row has a source without a name"));
     }
     let (train, valid) = (train.as_slice()?.to_vec(), valid.as_slice()?.to_vec());
-    let (outcome, reason, judged, findings) = py.detach(|| -> Result<_, FitError> {
+    let values = inputs.as_array();
+    if values.nrows() != rows.len() || values.ncols() != columns.len() {
+        return Err(PyValueError::new_err("inputs, rows and columns differ in number"));
+    }
+    let class_names = labels.clone();
+    let (outcome, reason, judged, by_networks) = py.detach(|| -> Result<_, FitError> {
         let data = Data {
             samples: &rows,
             targets: &targets,
@@ -73,7 +93,19 @@ pub(crate) fn train_network(
         };
         let (outcome, reason) = fit(&settings, &data, names.len())?;
         let of_rows: Vec<u32> = train.iter().map(|&row| sources[row as usize]).collect();
-        let judged = outcome.judged(&names, &of_rows);
+        let mut judged = outcome.judged(&names, &of_rows);
+        let filled = filled.map(|values| Matrix::new(values, columns.len())).transpose()?;
+        let by_networks = match &filled {
+            Some(filled) => {
+                let data = Data { samples: filled, ..data };
+                judge_labels(&settings, outcome.kind, &data, names.len())?
+            }
+            None => judge_labels(&settings, outcome.kind, &data, names.len())?,
+        };
+        if let Some(labels) = &by_networks {
+            let known = judged.iter_mut().zip(&labels.noise.sources);
+            known.for_each(|(source, known)| source.judge_by(known.clone()));
+        }
         let given = match &targets {
             Targets::Classes { labels: codes, .. } => Given::Classes {
                 names: labels,
@@ -84,8 +116,20 @@ pub(crate) fn train_network(
             }
         };
         let predictions = outcome.model.predict(&rows, &train)?;
-        let findings = findings::findings(&judged, &of_rows, &train, &given, &predictions)?;
-        Ok((outcome, reason, judged, findings))
+        let inputs = Inputs { names: &columns, values, train: &train };
+        let unseen = by_networks.as_ref().map(|labels| labels.said_of(&train));
+        let found = findings::findings(
+            &judged,
+            &of_rows,
+            &inputs,
+            &given,
+            &predictions,
+            unseen.as_deref(),
+        )?;
+        for (source, found) in judged.iter_mut().zip(found) {
+            source.findings = found;
+        }
+        Ok((outcome, reason, judged, by_networks))
     })?;
     let Outcome { model, kind, epochs, points, lap, method, .. } = outcome;
     let name = |source: u32| names.get(source as usize).cloned().unwrap_or_default();
@@ -93,16 +137,55 @@ pub(crate) fn train_network(
         lap.sources().map(|status| judged[*status.source as usize].clone()).collect();
     let table = |table: Table| Py::new(py, table);
     let rule = method.rule();
+    let rows = match (&by_networks, &targets) {
+        (Some(labels), Targets::Classes { labels: given, .. }) => {
+            let source = |row: u32| name(sources[row as usize]);
+            Some(table(row_table(labels, given, &class_names, source)?)?)
+        }
+        _ => None,
+    };
     Ok(Trained {
         network: Py::new(py, Network { model: Box::new(model) })?,
-        sources: table(source_table(&seen)?)?,
+        sources: table(judged_table(&seen)?)?,
         steps: table(step_table(&points, name)?)?,
         epochs: table(epoch_table(&epochs)?)?,
-        findings: findings::json(&judged, &findings).map_err(FitError::from)?,
+        rows,
+        folds: by_networks.as_ref().map_or(0, |labels| labels.networks),
+        judged: serde_json::to_string(&seen).map_err(FitError::from)?,
+        findings: findings::json(&judged).map_err(FitError::from)?,
         rule: (rule.history_length, rule.leniency, rule.depression_strength),
         model: kind.name(),
         model_reason: reason,
     })
+}
+
+/// Rows with the mean, which is 0, where a value is missing.
+fn filled(values: &[f32]) -> Vec<f32> {
+    values.iter().map(|value| if value.is_nan() { 0.0 } else { *value }).collect()
+}
+
+/// Labels that were judged, those first that are most likely wrong; rows are numbered as in the array they came in.
+fn row_table(
+    labels: &JudgedLabels,
+    given: &[u32],
+    classes: &[String],
+    source: impl Fn(u32) -> String,
+) -> PyResult<Table> {
+    let order = labels.worst_first();
+    let places = || order.iter().map(|&place| place as usize);
+    let row = |place: usize| labels.rows[place];
+    let noise = |place: usize| &labels.noise.rows[place];
+    let class = |class: u32| classes.get(class as usize).cloned().unwrap_or_default();
+    let label = |place: usize| class(given[row(place) as usize]);
+    Table::new([
+        ("row", counts(places().map(|place| row(place).into()))),
+        ("source", texts(places().map(|place| source(row(place))))),
+        ("label", texts(places().map(label))),
+        ("wrong", numbers(places().map(|place| noise(place).wrong))),
+        ("label_probability", numbers(places().map(|place| noise(place).label))),
+        ("suggestion", texts(places().map(|place| class(noise(place).suggestion.0)))),
+        ("suggestion_probability", numbers(places().map(|place| Some(noise(place).suggestion.1)))),
+    ])
 }
 
 /// The methods: name, what it does, whether it is for classification only, and its parameters, each
