@@ -24,6 +24,7 @@ WORKLOADS = [
     ("Transformer, 2 layers, sequence 128, batch 256, Adam", "transformer", 256, 3, 1),
     ("ResNet-1D, 12×1000, batch 64, Adam", "resnet1d", 64, 7, 3),
     ("bag of 100 of 100,000 words, batch 64, Adam", "bag", 64, 9, 20),
+    ("ResNet-18, 3×64×64, batch 64, SGD with momentum", "resnet18", 64, 5, 2),
 ]
 
 # Our side of these is in a program of its own.
@@ -128,6 +129,28 @@ def models():
                 width = outputs
         return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
+    class Basic(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            stride = 1 if inputs == outputs else 2
+            self.a = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+            self.b = nn.BatchNorm2d(outputs)
+            self.c = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+            self.d = nn.BatchNorm2d(outputs)
+            self.shortcut = nn.Identity() if inputs == outputs else nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+        def forward(self, x):
+            return torch.relu(self.d(self.c(torch.relu(self.b(self.a(x))))) + self.shortcut(x))
+
+    def resnet18():
+        layers = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+        width = 64
+        for outputs in (64, 128, 256, 512):
+            layers += [Basic(width, outputs), Basic(outputs, outputs)]
+            width = outputs
+        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 200))
+
     def cnn():
         layers, width = [], 3
         for outputs in (32, 64, 128):
@@ -205,6 +228,7 @@ def models():
         "wide": (lambda: mlp(20, 2000, 2000, 5), (20,), 5),
         "cnn": (cnn, (3, 32, 32), 10),
         "resnet": (resnet, (3, 32, 32), 10),
+        "resnet18": (resnet18, (3, 64, 64), 200),
     }
 
 
@@ -228,6 +252,7 @@ def worker(key, style):
             model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     kind = {"fused": True} if tuned else {}
     optimiser = {
+        "resnet18": lambda: torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4, **kind),
         "resnet": lambda: torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4, **kind),
         "wide": lambda: None,
     }.get(key, lambda: torch.optim.Adam(model.parameters(), 1e-3, **kind))()

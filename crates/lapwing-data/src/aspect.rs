@@ -67,12 +67,13 @@ impl Column {
                 };
                 rows.iter().map(of_series).collect()
             }
-            (Values::Pictures { paths, pixels }, Aspect::Brightness | Aspect::Contrast) => {
-                let size = pixels.len() / paths.len().max(1);
+            (Values::Pictures(gallery), Aspect::Brightness | Aspect::Contrast) => {
                 let of_picture = |&row: &u32| {
-                    let own = &pixels[row as usize * size..(row as usize + 1) * size];
+                    // One that has gone since is neither bright nor dark.
+                    let Ok(own) = gallery.gather(&[row]) else { return f64::NAN };
                     let mean = |of: &dyn Fn(f64) -> f64| {
-                        own.iter().map(|&p| of(f64::from(p) / 255.0)).sum::<f64>() / size as f64
+                        own.iter().map(|&p| of(f64::from(p) / 255.0)).sum::<f64>()
+                            / own.len() as f64
                     };
                     let brightness = mean(&|p| p);
                     match aspect {
@@ -104,10 +105,10 @@ impl Column {
                 let own = moments(values, ends, row);
                 own.iter().for_each(|value| value.to_bits().hash(digest));
             }
-            Values::Pictures { paths, pixels } => {
-                let size = pixels.len() / paths.len().max(1);
-                pixels[at * size..(at + 1) * size].hash(digest);
-            }
+            Values::Pictures(gallery) => match gallery.gather(&[row]) {
+                Ok(pixels) => pixels.hash(digest),
+                Err(_) => gallery.path(row).hash(digest),
+            },
         }
     }
 }

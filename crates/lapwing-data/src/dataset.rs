@@ -12,8 +12,10 @@ use crate::cache::{Cache, CachedRows, Dealer};
 use crate::distinct::Distinct;
 use crate::error::DataError;
 use crate::file::TableFile;
+use crate::gallery::{self, Unreadable};
 use crate::input::Input;
 use crate::memory::{Memory, Need};
+use crate::picture;
 use crate::schema::{Kind, Reason, Role, Schema};
 use crate::series::Channels;
 use crate::survey::{Places, Survey};
@@ -52,6 +54,19 @@ pub struct ReadOptions {
     pub time: Option<String>,
     /// Texts that stand for a missing value; an empty field always does.
     pub missing_tokens: Vec<String>,
+    /// How pictures are read.
+    pub pictures: PictureOptions,
+}
+
+/// How pictures are read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PictureOptions {
+    /// Pixels of a side; chosen from the pictures when not given.
+    pub side: Option<usize>,
+    /// Most bytes of pixels that are held; beyond, pictures are read from their files batch by batch.
+    pub most_held: Option<u64>,
+    /// Leaves rows out whose picture cannot be read, which is an error otherwise.
+    pub skip_unreadable: bool,
 }
 
 impl ReadOptions {
@@ -70,6 +85,7 @@ impl ReadOptions {
             task: None,
             time: None,
             missing_tokens: MISSING_TOKENS.map(str::to_owned).to_vec(),
+            pictures: PictureOptions::default(),
         }
     }
 }
@@ -87,12 +103,23 @@ pub struct Dropped {
     /// The item was missing.
     #[serde(default)]
     pub item_missing: u64,
+    /// The picture could not be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub picture_unreadable: u64,
+}
+
+fn is_zero(rows: &u64) -> bool {
+    *rows == 0
 }
 
 impl Dropped {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.target_missing + self.target_infinite + self.source_missing + self.item_missing
+        self.target_missing
+            + self.target_infinite
+            + self.source_missing
+            + self.item_missing
+            + self.picture_unreadable
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -100,6 +127,7 @@ impl Dropped {
         self.target_infinite += other.target_infinite;
         self.source_missing += other.source_missing;
         self.item_missing += other.item_missing;
+        self.picture_unreadable += other.picture_unreadable;
     }
 
     /// How many rows for which reason, those that apply.
@@ -109,6 +137,7 @@ impl Dropped {
             ("target infinite", self.target_infinite),
             ("source missing", self.source_missing),
             ("item missing", self.item_missing),
+            ("a picture that cannot be read", self.picture_unreadable),
         ];
         reasons.into_iter().filter(|(_, rows)| *rows > 0)
     }
@@ -189,6 +218,13 @@ pub enum Warning {
         /// How many.
         rows: u64,
     },
+    /// Rows that were left out, as asked, since their pictures cannot be read.
+    PicturesSkipped {
+        /// How many.
+        rows: u64,
+        /// The first of them, and why.
+        first: String,
+    },
     /// On average a class has fewer than two rows; the target may be the wrong column.
     ManyClasses {
         /// Classes.
@@ -227,6 +263,12 @@ impl fmt::Display for Warning {
                 "{rows} rows have no time in column {column:?}, and do not count where it is asked since when a \
                  source is bad"
             ),
+            Self::PicturesSkipped { rows, first } => {
+                write!(
+                    f,
+                    "rows left out because their pictures cannot be read: {rows} (the first: {first})"
+                )
+            }
             Self::ManyClasses { classes, rows } => {
                 write!(f, "the target has {classes} classes in {rows} rows")
             }
@@ -287,7 +329,26 @@ impl Dataset {
         let mut warnings = survey.doubts(&file, &schema, options)?;
         schema.check_that_it_has_features(file.path())?;
 
-        let rows = survey.rows as usize;
+        let (mut dropped, mut unreadable) = (survey.dropped, Unreadable::default());
+        if let Some(column) = schema.pictures() {
+            let PictureOptions { side, skip_unreadable, .. } = options.pictures;
+            schema.columns[column].storage.width = match side {
+                Some(side) if picture::ALLOWED.contains(&side) => side,
+                Some(side) => return Err(DataError::PictureSide { side }),
+                None => gallery::usual_side(&file, &places, &lexicon, column, survey.rows)?,
+            };
+            if skip_unreadable {
+                unreadable = gallery::unreadable(&file, &places, &lexicon, column)?;
+                dropped.picture_unreadable = unreadable.rows.len() as u64;
+            }
+        }
+        let rows = (survey.rows - dropped.picture_unreadable) as usize;
+        if rows == 0 {
+            return Err(DataError::AllRowsDropped { path: file.path().to_owned(), dropped });
+        }
+        if let Some(first) = unreadable.first.take() {
+            warnings.push(Warning::PicturesSkipped { rows: dropped.picture_unreadable, first });
+        }
         let dealt = match memory {
             Some(memory) => Dealt::new(&file, &schema, &survey, memory)?,
             None => None,
@@ -298,7 +359,13 @@ impl Dataset {
             .iter()
             .enumerate()
             .filter(|(_, column)| column.role.is_feature())
-            .map(|(position, column)| ColumnBuilder::new(column, position, in_memory))
+            .map(|(position, column)| {
+                let builder = ColumnBuilder::new(column, position, in_memory);
+                match options.pictures.most_held {
+                    Some(most) => builder.holding(most),
+                    None => builder,
+                }
+            })
             .collect();
         let mut target =
             TargetBuilder::new(schema.task, &schema.columns[places.target], places.target, rows);
@@ -308,12 +375,12 @@ impl Dataset {
         let mut items = item.map(|(name, place)| ColumnBuilder::names(name, place, rows));
         let mut times =
             places.time.map(|place| TimeBuilder::new(&schema.columns[place], place, rows));
-        let numbered = dealt.is_some() || survey.dropped.total() > 0;
+        let numbered = dealt.is_some() || dropped.total() > 0;
         let mut numbers = RowNumbers::new(numbered, in_memory);
         let mut dealt = dealt;
         let mut kept = 0;
         file.scan(|record| {
-            if places.drops(&lexicon, record).is_some() {
+            if places.drops(&lexicon, record).is_some() || unreadable.rows.contains(&record.row) {
                 return Ok(());
             }
             kept += 1;
@@ -390,7 +457,7 @@ impl Dataset {
             sources: Sources { codes, names },
             items,
             times,
-            dropped: survey.dropped,
+            dropped,
             warnings: Vec::new(),
             disk,
         };

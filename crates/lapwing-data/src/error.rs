@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lapwing_sample::SampleError;
+
 use crate::cache::CacheError;
 use crate::dataset::Dropped;
 use crate::memory::shown as shown_bytes;
@@ -160,6 +162,39 @@ pub enum DataError {
         column: String,
         /// Why.
         source: PictureError,
+    },
+    /// A row that cannot be had any more.
+    #[error(transparent)]
+    Sample(#[from] SampleError),
+    /// A size that pictures cannot have.
+    #[error("pictures cannot be read as {side} × {side} pixels; expected a side from 8 to 512")]
+    PictureSide {
+        /// Pixels of a side.
+        side: usize,
+    },
+    /// A folder without a picture.
+    #[error("{} holds no PNG, JPEG, GIF or WebP file, nor do its folders", path.display())]
+    EmptyFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A list of sources that names a picture which is not in the folder.
+    #[error("{place}: there is no picture {file:?} in {}", folder.display())]
+    NotInFolder {
+        /// Where it is named.
+        place: Place,
+        /// The name.
+        file: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A list of sources that names a picture twice.
+    #[error("{place}: the picture {file:?} is listed twice")]
+    ListedTwice {
+        /// Where it is named for the second time.
+        place: Place,
+        /// The name.
+        file: String,
     },
     /// Two columns of pictures.
     #[error("{:?} and {:?} are both columns of pictures; pictures of one column are learnt from", columns[0], columns[1])]
@@ -432,7 +467,7 @@ pub enum DataError {
         dropped: Dropped,
     },
     /// Parquet files are not rewritten row by row.
-    #[error("{} is Parquet, which cannot be rewritten row by row; convert it to CSV first", path.display())]
+    #[error("{} is Parquet or a folder, which cannot be rewritten row by row; convert it to CSV first", path.display())]
     CannotRewrite {
         /// The file.
         path: PathBuf,

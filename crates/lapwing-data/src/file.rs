@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use csv::StringRecord;
 
 use crate::columnar::{self, Cells};
 use crate::error::{DataError, Place};
+use crate::folder::Folder;
 use crate::foreign;
 use crate::text::{self, Compression, Dialect, extension};
 use crate::value::{Raw, write_raw};
@@ -22,7 +24,7 @@ type Result<T> = std::result::Result<T, DataError>;
 /// tabs when its name ends in `.tsv` or `.tab` (before `.gz` or `.zst`), else on what its header has most of: commas,
 /// tabs, semicolons or vertical bars; or on what a first line such as `sep=;` names.
 ///
-/// A table is opened and read more than once, so it has to be a regular file.
+/// A table is opened and read more than once, so it has to be a regular file, or a folder of pictures.
 #[derive(Debug, Clone)]
 pub struct TableFile {
     path: PathBuf,
@@ -37,10 +39,12 @@ pub struct TableFile {
     stamp: Stamp,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Format {
     Text(Dialect),
     Parquet,
+    /// A folder of pictures.
+    Folder(Arc<[StringRecord]>),
 }
 
 /// What tells that a file is still the one that was opened.
@@ -50,6 +54,9 @@ impl TableFile {
     /// Opens a table and reads its header.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref().to_owned();
+        if path.is_dir() {
+            return Self::open_folder(path);
+        }
         let stamp = regular(&path)?;
         let start = read_start(&path)?;
         if start.is_empty() {
@@ -79,12 +86,28 @@ impl TableFile {
         Ok(Self { path, format, columns, header, unsupported, lists, stamp })
     }
 
+    fn open_folder(path: PathBuf) -> Result<Self> {
+        let stamp = regular(&path)?;
+        let Folder { columns, records } = Folder::read(&path)?;
+        let columns = text::checked_names(&path, columns)?;
+        let (unsupported, lists) = (vec![None; columns.len()], vec![false; columns.len()]);
+        let (header, format) = (columns.clone(), Format::Folder(records.into()));
+        Ok(Self { path, format, columns, header, unsupported, lists, stamp })
+    }
+
+    /// Whether it is a folder of pictures.
+    pub fn is_folder(&self) -> bool {
+        matches!(self.format, Format::Folder(_))
+    }
+
     /// Opens a table of text, the kind that can be copied row by row.
     pub fn open_text(path: impl AsRef<Path>) -> Result<Self> {
         let file = Self::open(path)?;
         match file.format {
             Format::Text(_) => Ok(file),
-            Format::Parquet => Err(DataError::CannotRewrite { path: file.path }),
+            Format::Parquet | Format::Folder(_) => {
+                Err(DataError::CannotRewrite { path: file.path })
+            }
         }
     }
 
@@ -148,7 +171,7 @@ impl TableFile {
     pub fn delimiter(&self) -> Option<u8> {
         match self.format {
             Format::Text(dialect) => Some(dialect.delimiter),
-            Format::Parquet => None,
+            Format::Parquet | Format::Folder(_) => None,
         }
     }
 
@@ -156,7 +179,7 @@ impl TableFile {
     pub(crate) fn written(&self) -> Option<(Dialect, &[String])> {
         match self.format {
             Format::Text(dialect) => Some((dialect, &self.header)),
-            Format::Parquet => None,
+            Format::Parquet | Format::Folder(_) => None,
         }
     }
 
@@ -186,26 +209,32 @@ impl TableFile {
         &self,
         mut visit: impl FnMut(&Record<'_>) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        let Format::Text(dialect) = self.format else {
-            let mut row = 0;
-            return columnar::scan(&self.path, self.columns.len(), |columns, index| {
-                row += 1;
-                visit(&Record {
-                    path: &self.path,
-                    row,
-                    line: None,
-                    read: row,
-                    fields: Fields::Cells { columns, index },
+        match &self.format {
+            Format::Text(dialect) => dialect.scan(&self.path, &self.columns, visit),
+            Format::Parquet => {
+                let mut row = 0;
+                columnar::scan(&self.path, self.columns.len(), |columns, index| {
+                    row += 1;
+                    visit(&self.record(row, Fields::Cells { columns, index }))
                 })
-            });
-        };
-        dialect.scan(&self.path, &self.columns, visit)
+            }
+            Format::Folder(records) => {
+                let mut records = (1..).zip(records.iter());
+                records.try_for_each(|(row, cells)| visit(&self.record(row, Fields::Text(cells))))
+            }
+        }
+    }
+
+    /// A record that has no line of its own.
+    fn record<'a>(&'a self, row: u64, fields: Fields<'a>) -> Record<'a> {
+        Record { path: &self.path, row, line: None, read: row, fields }
     }
 
     /// How long the file is, in the unit of [`Record::read`], where that can be told.
     pub(crate) fn length(&self) -> Option<u64> {
         match self.format {
             Format::Parquet => columnar::rows(&self.path).ok(),
+            Format::Folder(ref records) => Some(records.len() as u64),
             Format::Text(Dialect { compression: Compression::None, .. }) => {
                 std::fs::metadata(&self.path).ok().map(|metadata| metadata.len())
             }
@@ -293,10 +322,7 @@ impl<'a> Record<'a> {
 fn regular(path: &Path) -> Result<Stamp> {
     let fail = |source| DataError::Open { path: path.to_owned(), source };
     let metadata = std::fs::metadata(path).map_err(fail)?;
-    if metadata.is_dir() {
-        return Err(fail(std::io::ErrorKind::IsADirectory.into()));
-    }
-    if !metadata.is_file() {
+    if !metadata.is_file() && !metadata.is_dir() {
         return Err(DataError::ReadableOnce { path: path.to_owned() });
     }
     Ok((metadata.len(), metadata.modified().ok()))

@@ -78,7 +78,7 @@ impl Need {
             words = words.zip(own).map(|(words, own)| words + own);
             bytes += match (own, column.kind) {
                 (Some(own), _) => 4 * own,
-                (None, Kind::Image) => picture::NUMBERS as u64,
+                (None, Kind::Image) => picture::numbers(column.storage.width) as u64,
                 // How long texts and series are is known when they are read.
                 (None, _) => 0,
             };

@@ -76,7 +76,7 @@ impl<'a> NewRows<'a> {
         let Self { records, schema, positions } = self;
         let path = records.path().to_owned();
         let values = |column: &ColumnSchema| match column.kind {
-            Kind::Image => picture::NUMBERS,
+            Kind::Image => picture::numbers(column.storage.width.max(picture::SIDES[0])),
             Kind::Series => column.storage.width.min(MOST_MOMENTS),
             _ => 1,
         };

@@ -14,14 +14,21 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgb, R
 
 use crate::shelter::sheltered;
 
-/// Pixels of a side of the square.
-pub(crate) const SIDE: usize = 32;
-/// Numbers of a picture: red, green and blue of each pixel.
-pub(crate) const NUMBERS: usize = 3 * SIDE * SIDE;
+/// Sides of squares that are chosen for a table by itself, the least first. Twice the side is four times the work.
+pub(crate) const SIDES: [usize; 2] = [32, 64];
+/// Sides that can be asked for.
+pub(crate) const ALLOWED: std::ops::RangeInclusive<usize> = 8..=512;
+/// Numbers of a pixel: red, green and blue.
+pub(crate) const CHANNELS: usize = 3;
 /// Most pixels of a side of a file: a picture of 60,000 × 60,000 takes 14 GB, and a few bytes to forge.
 const MOST_PIXELS: u32 = 16_384;
 /// Most bytes that a decoder may ask for.
 const MOST_BYTES: u64 = 1 << 30;
+
+/// Numbers of a picture of that side.
+pub(crate) const fn numbers(side: usize) -> usize {
+    CHANNELS * side * side
+}
 
 /// Why a picture cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -70,38 +77,76 @@ pub enum PictureError {
     },
 }
 
-/// Reads pictures, several at a time, in the order of their paths, which are relative to `folder`. The first that cannot
-/// be read is the error, with its place.
+/// Reads pictures, several at a time, into `pixels`, in the order of their paths, which are relative to `folder`. Those
+/// that cannot be read are returned with their place; their pixels are zero.
 pub(crate) fn read_all(
     folder: &Path,
-    paths: &[Option<String>],
-) -> Result<Vec<u8>, (usize, PictureError)> {
+    paths: &[Option<&str>],
+    side: usize,
+    pixels: &mut [u8],
+) -> Vec<(usize, PictureError)> {
+    let size = numbers(side);
     let workers = thread::available_parallelism().map_or(1, usize::from).min(paths.len().max(1));
     let share = paths.len().div_ceil(workers).max(1);
-    let mut pixels = vec![0; NUMBERS * paths.len()];
-    let read = |paths: &[Option<String>], pixels: &mut [u8]| {
-        for (at, (path, pixels)) in paths.iter().zip(pixels.chunks_exact_mut(NUMBERS)).enumerate() {
-            let path = path.as_deref().ok_or((at, PictureError::Missing))?;
-            pixels.copy_from_slice(&read(folder, path).map_err(|error| (at, error))?);
+    let read = |from: usize, paths: &[Option<&str>], pixels: &mut [u8]| {
+        let mut failed = Vec::new();
+        for (at, (path, pixels)) in paths.iter().zip(pixels.chunks_exact_mut(size)).enumerate() {
+            match path.ok_or(PictureError::Missing).and_then(|path| read(folder, path, side)) {
+                Ok(picture) => pixels.copy_from_slice(&picture),
+                Err(error) => {
+                    pixels.fill(0);
+                    failed.push((from + at, error));
+                }
+            }
         }
-        Ok(())
+        failed
     };
     let read = &read;
-    let outcomes: Vec<Result<(), (usize, PictureError)>> = thread::scope(|scope| {
-        let parts = paths.chunks(share).zip(pixels.chunks_mut(NUMBERS * share));
-        let running: Vec<_> =
-            parts.map(|(paths, pixels)| scope.spawn(move || read(paths, pixels))).collect();
-        let panicked = || (0, damaged("a picture", "its decoder failed"));
-        running.into_iter().map(|part| part.join().unwrap_or_else(|_| Err(panicked()))).collect()
-    });
-    for (part, outcome) in outcomes.into_iter().enumerate() {
-        outcome.map_err(|(at, error)| (part * share + at, error))?;
+    thread::scope(|scope| {
+        let parts = paths.chunks(share).zip(pixels.chunks_mut(size * share)).enumerate();
+        let running: Vec<_> = parts
+            .map(|(part, (paths, pixels))| {
+                (part * share, scope.spawn(move || read(part * share, paths, pixels)))
+            })
+            .collect();
+        let panicked = |from| vec![(from, damaged("a picture", "its decoder failed"))];
+        let join = running.into_iter();
+        join.flat_map(|(from, part)| part.join().unwrap_or_else(|_| panicked(from))).collect()
+    })
+}
+
+/// Reads pictures, several at a time, as squares of `side` pixels, one after another, red, green and blue of each pixel. Paths
+/// are relative to `folder`.
+///
+/// # Errors
+/// The first that cannot be read, by its path.
+pub fn read_pictures(
+    folder: &Path,
+    paths: &[String],
+    side: usize,
+) -> Result<Vec<u8>, PictureError> {
+    let mut pixels = vec![0; numbers(side) * paths.len()];
+    let paths: Vec<Option<&str>> = paths.iter().map(|path| Some(path.as_str())).collect();
+    match read_all(folder, &paths, side, &mut pixels).into_iter().next() {
+        None => Ok(pixels),
+        Some((_, error)) => Err(error),
     }
-    Ok(pixels)
+}
+
+/// Width and height of a picture, from its first bytes; nothing where it cannot be read.
+pub(crate) fn dimensions(folder: &Path, path: &str) -> Option<(u32, u32)> {
+    let reader = open(folder, path).ok()?;
+    sheltered(|| reader.into_dimensions().ok()).ok().flatten()
 }
 
 /// Reads one picture.
-fn read(folder: &Path, path: &str) -> Result<Vec<u8>, PictureError> {
+fn read(folder: &Path, path: &str, side: usize) -> Result<Vec<u8>, PictureError> {
+    let reader = open(folder, path)?;
+    sheltered(|| decode(path, reader, side)).unwrap_or_else(|panic| Err(damaged(path, &panic)))
+}
+
+/// Opens a file that begins as a picture does.
+fn open(folder: &Path, path: &str) -> Result<ImageReader<BufReader<File>>, PictureError> {
     let open = |source| PictureError::Open { path: path.to_owned(), source };
     let place = folder.join(path);
     // Asked before it is opened: opening a pipe waits for whoever writes.
@@ -114,10 +159,14 @@ fn read(folder: &Path, path: &str) -> Result<Vec<u8>, PictureError> {
     if !reader.format().is_some_and(|format| known.contains(&format)) {
         return Err(PictureError::Foreign { path: path.to_owned() });
     }
-    sheltered(|| decode(path, reader)).unwrap_or_else(|panic| Err(damaged(path, &panic)))
+    Ok(reader)
 }
 
-fn decode(path: &str, mut reader: ImageReader<BufReader<File>>) -> Result<Vec<u8>, PictureError> {
+fn decode(
+    path: &str,
+    mut reader: ImageReader<BufReader<File>>,
+    side: usize,
+) -> Result<Vec<u8>, PictureError> {
     let refused = |error: image::ImageError| damaged(path, &error.to_string());
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(MOST_BYTES);
@@ -134,7 +183,7 @@ fn decode(path: &str, mut reader: ImageReader<BufReader<File>>) -> Result<Vec<u8
     let mut picture = DynamicImage::from_decoder(decoder).map_err(refused)?;
     picture.apply_orientation(orientation);
     let opaque = if picture.color().has_alpha() { on_white(&picture) } else { picture.to_rgb8() };
-    let side = SIDE as u32;
+    let side = side as u32;
     Ok(resize(&opaque, side, side, FilterType::Triangle).into_raw())
 }
 
@@ -162,12 +211,18 @@ mod tests {
         tempfile::tempdir().unwrap()
     }
 
+    const SIDE: usize = 32;
+
     fn pixel(pixels: &[u8], row: usize, column: usize) -> [u8; 3] {
         pixels[3 * (row * SIDE + column)..][..3].try_into().unwrap()
     }
 
     fn one(folder: &Path, name: &str) -> Result<Vec<u8>, PictureError> {
-        read_all(folder, &[Some(name.to_owned())]).map_err(|(_, error)| error)
+        let mut pixels = vec![0; numbers(SIDE)];
+        match read_all(folder, &[Some(name)], SIDE, &mut pixels).pop() {
+            None => Ok(pixels),
+            Some((_, error)) => Err(error),
+        }
     }
 
     #[test]
@@ -182,7 +237,6 @@ mod tests {
             let path = folder.path().join("picture.dat");
             picture.save_with_format(&path, format).unwrap();
             let pixels = one(folder.path(), "picture.dat").unwrap();
-            assert_eq!(pixels.len(), NUMBERS);
             for row in [0, 31] {
                 let ([red, _, _], [_, _, blue]) = (pixel(&pixels, row, 2), pixel(&pixels, row, 29));
                 assert!(red > 240 && blue > 240, "{format:?}");
@@ -259,11 +313,28 @@ mod tests {
         assert!(matches!(said("gone.png"), PictureError::Open { .. }));
         assert!(matches!(said("."), PictureError::NoFile { .. }));
         assert!(matches!(said("huge.png"), PictureError::Large { width: 60_000, .. }));
-        let paths = ["whole.png", "whole.png", "gone.png"].map(|path| Some(path.to_owned()));
-        assert_eq!(read_all(folder.path(), &paths).unwrap_err().0, 2);
-        assert!(matches!(
-            read_all(folder.path(), &[None]).unwrap_err(),
-            (0, PictureError::Missing)
-        ));
+        let paths = [Some("whole.png"), None, Some("whole.png"), Some("gone.png")];
+        let mut pixels = vec![7; 4 * numbers(8)];
+        let failed = read_all(folder.path(), &paths, 8, &mut pixels);
+        let places: Vec<usize> = failed.iter().map(|(at, _)| *at).collect();
+        assert_eq!(places, [1, 3]);
+        assert!(matches!(failed[0].1, PictureError::Missing));
+        assert!(pixels.iter().all(|&pixel| pixel == 0), "black, or not there");
+        assert_eq!(dimensions(folder.path(), "huge.png"), Some((60_000, 60_000)));
+        assert_eq!(dimensions(folder.path(), "page.jpg"), None);
+    }
+
+    #[test]
+    fn a_picture_has_the_size_that_is_asked_for() {
+        let folder = folder();
+        let wide = RgbImage::from_fn(90, 30, |x, _| Rgb([if x < 45 { 0 } else { 200 }, 9, 9]));
+        wide.save(folder.path().join("wide.png")).unwrap();
+        for side in [8, 48, 64] {
+            let mut pixels = vec![0; numbers(side)];
+            assert!(read_all(folder.path(), &[Some("wide.png")], side, &mut pixels).is_empty());
+            let reds: Vec<u8> = pixels.chunks(3).take(side).map(|pixel| pixel[0]).collect();
+            assert_eq!((reds[0], reds[side - 1]), (0, 200), "{side}");
+        }
+        assert_eq!(dimensions(folder.path(), "wide.png"), Some((90, 30)));
     }
 }

@@ -194,7 +194,7 @@ pub(crate) struct Storage {
     /// How the numbers are written in text.
     #[serde(default)]
     pub(crate) numerals: Numerals,
-    /// Numbers of a vector; of a series, those of the longest.
+    /// Numbers of a vector; of a series, those of the longest; of pictures, pixels of a side.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) width: usize,
 }
@@ -272,6 +272,13 @@ impl Schema {
     /// The columns that are learnt from, in the order of the file.
     pub fn features(&self) -> impl Iterator<Item = &ColumnSchema> {
         self.columns.iter().filter(|column| column.role.is_feature())
+    }
+
+    /// The place of the column of pictures that is learnt from.
+    pub(crate) fn pictures(&self) -> Option<usize> {
+        let pictures =
+            |column: &ColumnSchema| column.kind == Kind::Image && column.role.is_feature();
+        self.columns.iter().position(pictures)
     }
 
     /// The target column.

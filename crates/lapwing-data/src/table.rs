@@ -6,9 +6,9 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use crate::date;
-use crate::error::{DataError, Place, shortened};
+use crate::error::{DataError, shortened};
 use crate::file::Record;
-use crate::picture;
+use crate::gallery::{Gallery, GalleryBuilder};
 use crate::schema::{ColumnSchema, Kind, Storage};
 use crate::series::MOST_MOMENTS;
 use crate::texts::Texts;
@@ -51,8 +51,8 @@ pub(crate) enum Values {
     Vectors { values: Vec<f32>, width: usize },
     /// More or fewer numbers per row, row after row, and where those of each row end.
     Series { values: Vec<f32>, ends: Vec<usize> },
-    /// Paths of pictures, and the pixels of one after another.
-    Pictures { paths: Vec<Box<str>>, pixels: Vec<u8> },
+    /// Pictures.
+    Pictures(Gallery),
 }
 
 /// A column of 32-bit words: what they stand for.
@@ -144,6 +144,13 @@ impl Column {
         &self.name
     }
 
+    /// Of a column of pictures: pixels of a side, bytes of all of them, and whether these are in memory.
+    pub fn pictures(&self) -> Option<(usize, u64, bool)> {
+        let Values::Pictures(gallery) = &self.values else { return None };
+        let (bytes, held) = gallery.size();
+        Some((gallery.side(), bytes, held))
+    }
+
     pub(crate) fn values(&self) -> &Values {
         &self.values
     }
@@ -163,7 +170,7 @@ impl Column {
             Values::Codes { codes, .. } => codes[row as usize] == MISSING,
             Values::Texts(texts) => texts.is_blank(row),
             Values::Vectors { .. } | Values::Series { .. } => false,
-            Values::Pictures { .. } => false,
+            Values::Pictures(_) => false,
         }
     }
 
@@ -213,9 +220,7 @@ impl Column {
                 }
                 text
             }
-            Values::Pictures { paths, .. } => {
-                paths.get(row as usize).map_or_else(String::new, ToString::to_string)
-            }
+            Values::Pictures(gallery) => gallery.path(row).to_owned(),
         }
     }
 }
@@ -254,12 +259,9 @@ pub(crate) struct ColumnBuilder {
     values: Values,
     max_levels: usize,
     buffer: String,
-    /// Pictures that are yet to be read.
-    waiting: Vec<(Option<String>, Place)>,
+    /// Where the column holds pictures.
+    pictures: Option<GalleryBuilder>,
 }
-
-/// Pictures that are read together, by several threads.
-const TOGETHER: usize = 64;
 
 impl ColumnBuilder {
     /// A column of the kind and storage of `schema`, at `position` in the file.
@@ -279,11 +281,10 @@ impl ColumnBuilder {
             Kind::Series => {
                 Values::Series { values: Vec::new(), ends: Vec::with_capacity(capacity) }
             }
-            Kind::Image => Values::Pictures {
-                paths: Vec::with_capacity(capacity),
-                pixels: Vec::with_capacity(picture::NUMBERS * capacity),
-            },
+            Kind::Image => Values::Pictures(Gallery::new(storage.width)),
         };
+        let pictures =
+            (kind == Kind::Image).then(|| GalleryBuilder::new(&schema.name, storage.width));
         Self {
             position,
             name: schema.name.clone(),
@@ -291,7 +292,7 @@ impl ColumnBuilder {
             values,
             max_levels: MAX_LEVELS,
             buffer: String::new(),
-            waiting: Vec::new(),
+            pictures,
         }
     }
 
@@ -304,7 +305,7 @@ impl ColumnBuilder {
             values: Values::Codes { codes: Vec::with_capacity(capacity), levels: Arc::default() },
             max_levels: BEYOND as usize,
             buffer: String::new(),
-            waiting: Vec::new(),
+            pictures: None,
         }
     }
 
@@ -397,11 +398,10 @@ impl ColumnBuilder {
                     texts.push(&self.buffer);
                 }
             },
-            Values::Pictures { .. } => {
+            Values::Pictures(_) => {
                 let path = lexicon.text(raw, &mut self.buffer).map(str::to_owned);
-                self.waiting.push((path, record.place()));
-                if self.waiting.len() == TOGETHER {
-                    self.read_pictures()?;
+                if let Some(pictures) = &mut self.pictures {
+                    pictures.push(path, record)?;
                 }
             }
         }
@@ -427,18 +427,10 @@ impl ColumnBuilder {
         }
     }
 
-    /// Reads the pictures that wait.
-    fn read_pictures(&mut self) -> Result<(), DataError> {
-        let Values::Pictures { paths, pixels } = &mut self.values else { return Ok(()) };
-        let (found, places): (Vec<_>, Vec<_>) = self.waiting.drain(..).unzip();
-        let Some(table) = places.first().map(|place| place.path.clone()) else { return Ok(()) };
-        let folder = table.parent().unwrap_or(Path::new(""));
-        let read = picture::read_all(folder, &found).map_err(|(at, source)| {
-            DataError::Picture { place: places[at].clone(), column: self.name.clone(), source }
-        })?;
-        pixels.extend(read);
-        paths.extend(found.into_iter().flatten().map(Box::from));
-        Ok(())
+    /// Holds at most so many bytes of pictures.
+    pub(crate) fn holding(mut self, most_held: u64) -> Self {
+        self.pictures = self.pictures.map(|pictures| pictures.holding(most_held));
+        self
     }
 
     /// Takes out the rows so far, as words: how many per row, and those of one row after another. Texts and pictures are
@@ -464,9 +456,11 @@ impl ColumnBuilder {
         Some(Layout { name: self.name, kind })
     }
 
-    pub(crate) fn finish(mut self) -> Result<Column, DataError> {
-        self.read_pictures()?;
-        let mut values = self.values;
+    pub(crate) fn finish(self) -> Result<Column, DataError> {
+        let mut values = match self.pictures {
+            Some(pictures) => Values::Pictures(pictures.finish()?),
+            None => self.values,
+        };
         match &mut values {
             Values::Numbers { values, .. } => values.shrink_to_fit(),
             Values::Codes { codes, levels } => {
@@ -476,10 +470,7 @@ impl ColumnBuilder {
             Values::Texts(texts) => texts.shrink_to_fit(),
             Values::Vectors { values, .. } => values.shrink_to_fit(),
             Values::Series { values, .. } => values.shrink_to_fit(),
-            Values::Pictures { paths, pixels } => {
-                paths.shrink_to_fit();
-                pixels.shrink_to_fit();
-            }
+            Values::Pictures(_) => {}
         }
         Ok(Column { name: self.name, values })
     }

@@ -268,7 +268,7 @@ fn rows_without_target_or_source_are_dropped_and_counted() {
     let dataset = read("x,s,y\n1,a,0\n2,a,NA\n3,,1\n4,b,1\n5,,\n6,b,inf\n").unwrap();
     assert_eq!(
         dataset.dropped,
-        Dropped { target_missing: 2, target_infinite: 1, source_missing: 1, item_missing: 0 }
+        Dropped { target_missing: 2, target_infinite: 1, source_missing: 1, ..Dropped::default() }
     );
     assert_eq!((0..2).map(|row| dataset.table.row_number(row)).collect::<Vec<_>>(), [1, 4]);
     assert_eq!(dataset.schema.columns[0].distinct.count, 2);
@@ -279,7 +279,8 @@ fn rows_without_target_or_source_are_dropped_and_counted() {
                 target_missing: 1,
                 target_infinite: 0,
                 source_missing: 1,
-                item_missing: 0
+                item_missing: 0,
+                picture_unreadable: 0,
             },
             ..
         }

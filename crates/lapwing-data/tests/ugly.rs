@@ -442,7 +442,7 @@ fn rows_with_an_infinite_target_are_not_called_rows_without() {
     let dataset = read("x,s,y\n1,a,0.5\n2,b,inf\n3,a,\n4,b,1.5\n5,,2\n6,a,7\n").unwrap();
     assert_eq!(
         dataset.dropped,
-        Dropped { target_missing: 1, target_infinite: 1, source_missing: 1, item_missing: 0 }
+        Dropped { target_missing: 1, target_infinite: 1, source_missing: 1, ..Dropped::default() }
     );
     let said = "1 with target missing, 1 with target infinite, 1 with source missing";
     assert_eq!(dataset.dropped.to_string(), said);

@@ -17,6 +17,10 @@ pub(crate) enum Purpose {
     UniformTarget = 12,
     HumanLabels = 13,
     ClassSwap = 15,
+    TokenPermutation = 18,
+    TokenReplacement = 19,
+    PixelNoise = 20,
+    SignalNoise = 21,
 }
 
 impl From<Purpose> for u64 {

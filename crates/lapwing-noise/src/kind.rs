@@ -34,6 +34,14 @@ pub enum NoiseKind {
     HumanLabels,
     /// See [`ClassSwap`](crate::ClassSwap).
     ClassSwap,
+    /// See [`TokenPermutation`](crate::TokenPermutation).
+    TokenPermutation,
+    /// See [`TokenReplacement`](crate::TokenReplacement).
+    TokenReplacement,
+    /// See [`PixelNoise`](crate::PixelNoise).
+    PixelNoise,
+    /// See [`SignalNoise`](crate::SignalNoise).
+    SignalNoise,
 }
 
 /// What noise changes.
@@ -43,6 +51,8 @@ pub enum Changes {
     Nothing,
     /// What a model sees.
     Inputs,
+    /// The words of what a model reads.
+    Texts,
     /// Classes.
     Labels,
     /// Numbers that are to be predicted.
@@ -51,7 +61,7 @@ pub enum Changes {
 
 impl NoiseKind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::Original,
         Self::ChunkShuffle,
         Self::RandomLabel,
@@ -66,6 +76,10 @@ impl NoiseKind {
         Self::UniformTarget,
         Self::HumanLabels,
         Self::ClassSwap,
+        Self::TokenPermutation,
+        Self::TokenReplacement,
+        Self::PixelNoise,
+        Self::SignalNoise,
     ];
 
     /// The name by which users call it.
@@ -85,6 +99,10 @@ impl NoiseKind {
             Self::UniformTarget => "uniform-target",
             Self::HumanLabels => "human-labels",
             Self::ClassSwap => "class-swap",
+            Self::TokenPermutation => "token-permutation",
+            Self::TokenReplacement => "token-replacement",
+            Self::PixelNoise => "pixel-noise",
+            Self::SignalNoise => "signal-noise",
         }
     }
 
@@ -111,6 +129,12 @@ impl NoiseKind {
             Self::UniformTarget => "the target becomes a uniform number between its extremes",
             Self::HumanLabels => "an exact number of samples gets the wrong label a human gave it",
             Self::ClassSwap => "two classes of a source change places",
+            Self::TokenPermutation => "the words of a text change places",
+            Self::TokenReplacement => "half of the words of a text become any word of the column",
+            Self::PixelNoise => "a number from -64 to 63 is added to every byte of a picture",
+            Self::SignalNoise => {
+                "normal noise is added to a signal, and a label of two becomes the other"
+            }
         }
     }
 
@@ -124,6 +148,10 @@ impl NoiseKind {
                 Some("it is drawn anew in every training batch; chunk-label-flip is its fixed form")
             }
             Self::HumanLabels => Some("it needs labels that people gave beside the true ones"),
+            Self::PixelNoise => {
+                Some("it changes the pictures themselves, not the table of their paths")
+            }
+            Self::SignalNoise => Some("added-noise and exact-flip are its two halves"),
             _ => None,
         }
     }
@@ -133,6 +161,8 @@ impl NoiseKind {
         match self {
             Self::Original => Changes::Nothing,
             Self::ChunkShuffle | Self::AddedNoise | Self::ReplaceWithNoise => Changes::Inputs,
+            Self::PixelNoise | Self::SignalNoise => Changes::Inputs,
+            Self::TokenPermutation | Self::TokenReplacement => Changes::Texts,
             Self::UniformTarget => Changes::Numbers,
             Self::RandomLabel
             | Self::RandomLabelPerSample

@@ -17,6 +17,9 @@
 //! | `uniform-target` | [`UniformTarget`] | each sample |
 //! | `human-labels` | [`HumanLabels`] | each data set |
 //! | `class-swap` | [`ClassSwap`] | each source |
+//! | `token-permutation`, `token-replacement` | [`TokenPermutation`], [`TokenReplacement`] | each sample |
+//! | `pixel-noise` | [`PixelNoise`] | each sample |
+//! | `signal-noise` | [`SignalNoise`] | each sample |
 //!
 //! [`TableNoise`] puts them into chosen sources of a table in a file.
 //!
@@ -34,8 +37,11 @@ mod gaussian;
 mod human_labels;
 mod kind;
 mod level;
+mod pixel_noise;
 mod random_label;
+mod signal_noise;
 mod table;
+mod tokens;
 mod uniform_target;
 
 pub use batch_label::{BatchLabelFlip, BatchLabelShuffle};
@@ -48,6 +54,9 @@ pub use gaussian::{AddedNoise, Real, ReplaceWithNoise};
 pub use human_labels::HumanLabels;
 pub use kind::{Changes, NoiseKind, UnknownNoise};
 pub use level::Level;
+pub use pixel_noise::PixelNoise;
 pub use random_label::{RandomLabel, RandomLabelPerSample};
+pub use signal_noise::SignalNoise;
 pub use table::{Corruption, SourceCount, TableNoise, TableNoiseError, TargetIs};
+pub use tokens::{TokenPermutation, TokenReplacement};
 pub use uniform_target::UniformTarget;

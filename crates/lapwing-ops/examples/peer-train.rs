@@ -9,7 +9,7 @@ use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Distribution, Gradients, Int, Tensor, TensorData};
 use lapwing_ops::{
     AdamStep, SgdStep, Window2d, adam_step, batch_norm, bias_relu_max_pool, conv2d, cross_entropy,
-    global_average_pool, linear, sgd_step, tune_process,
+    global_average_pool, linear, max_pool2d, sgd_step, tune_process,
 };
 
 fn main() -> std::io::Result<()> {
@@ -18,7 +18,7 @@ fn main() -> std::io::Result<()> {
     let device = Device::flex().autodiff();
     device.seed(0);
     let Some(mut training) = Training::new(&key, &device) else {
-        return Err(std::io::Error::other("peer-train mnist|moons|wide|cnn|resnet"));
+        return Err(std::io::Error::other("peer-train mnist|moons|wide|cnn|resnet|resnet18"));
     };
     for line in stdin().lines() {
         match line?.trim().parse() {
@@ -46,6 +46,7 @@ enum Kind {
     Mlp,
     Cnn,
     Resnet,
+    Resnet18,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +77,7 @@ impl Training {
             "wide" => (Kind::Mlp, Rule::None, 512, &[20, 2000, 2000, 5]),
             "cnn" => (Kind::Cnn, Rule::Adam, 128, &[2048, 64, 10]),
             "resnet" => (Kind::Resnet, Rule::Sgd, 128, &[64, 10]),
+            "resnet18" => (Kind::Resnet18, Rule::Sgd, 64, &[512, 200]),
             _ => return None,
         };
         let mut network =
@@ -84,13 +86,20 @@ impl Training {
             Kind::Mlp => {}
             Kind::Cnn => {
                 for (inputs, outputs) in [(3, 32), (32, 64), (64, 128)] {
-                    network.kernel(inputs, outputs, device);
+                    network.kernel(3, inputs, outputs, device);
                     network.vector(outputs, 0.0, device);
                 }
             }
             Kind::Resnet => {
                 for (inputs, outputs, _) in resnet() {
-                    network.kernel(inputs, outputs, device);
+                    network.kernel(3, inputs, outputs, device);
+                    network.vector(outputs, 1.0, device);
+                    network.vector(outputs, 0.0, device);
+                }
+            }
+            Kind::Resnet18 => {
+                for (side, inputs, outputs, _) in resnet18() {
+                    network.kernel(side, inputs, outputs, device);
                     network.vector(outputs, 1.0, device);
                     network.vector(outputs, 0.0, device);
                 }
@@ -103,7 +112,11 @@ impl Training {
         let last = sizes[sizes.len() - 1];
         let classes: Vec<i32> = (0..batch).map(|row| (row * 7 % last) as i32).collect();
         let parameters = network.kernels.len() + network.matrices.len() + network.vectors.len();
-        let (columns, side) = if matches!(kind, Kind::Mlp) { (sizes[0], 0) } else { (0, 32) };
+        let (columns, side) = match kind {
+            Kind::Mlp => (sizes[0], 0),
+            Kind::Cnn | Kind::Resnet => (0, 32),
+            Kind::Resnet18 => (0, 64),
+        };
         Some(Self {
             kind,
             rule,
@@ -136,6 +149,7 @@ impl Training {
             Kind::Mlp => network.dense(0, self.rows.clone()),
             Kind::Cnn => network.cnn(self.images.clone()),
             Kind::Resnet => network.resnet(self.images.clone()),
+            Kind::Resnet18 => network.resnet18(self.images.clone()),
         };
         let gradients = cross_entropy(logits, self.classes.clone()).mean().backward();
         if matches!(self.rule, Rule::None) {
@@ -156,11 +170,11 @@ impl Training {
 }
 
 impl Network {
-    fn kernel(&mut self, inputs: usize, outputs: usize, device: &Device) {
-        let bound = 1.0 / (9.0 * inputs as f64).sqrt();
+    fn kernel(&mut self, side: usize, inputs: usize, outputs: usize, device: &Device) {
+        let bound = 1.0 / ((side * side * inputs) as f64).sqrt();
         let uniform = Distribution::Uniform(-bound, bound);
         self.kernels.push(Param::from_tensor(Tensor::random(
-            [3, 3, inputs, outputs],
+            [side, side, inputs, outputs],
             uniform,
             device,
         )));
@@ -214,6 +228,44 @@ impl Network {
         }
         self.dense(2 * layers.len(), global_average_pool(x))
     }
+}
+
+impl Network {
+    fn resnet18(&self, x: Tensor<4>) -> Tensor<2> {
+        let layers = resnet18();
+        let apply = |layer: usize, x: Tensor<4>, residual: Option<Tensor<4>>, relu: bool| {
+            let (side, _, _, stride) = layers[layer];
+            let window = Window2d { stride: [stride; 2], padding: [side / 2; 2] };
+            let x = conv2d(x, self.kernels[layer].val(), None, window);
+            let (gamma, beta) = (&self.vectors[2 * layer], &self.vectors[2 * layer + 1]);
+            batch_norm(x, gamma.val(), beta.val(), 1e-5, residual, relu).0
+        };
+        let x = apply(0, x, None, true);
+        let mut x = max_pool2d(x, [3, 3], Window2d { stride: [2, 2], padding: [1, 1] });
+        let mut layer = 1;
+        while layer < layers.len() {
+            let (_, inputs, outputs, _) = layers[layer];
+            let grows = inputs != outputs;
+            let shortcut = if grows { apply(layer + 2, x.clone(), None, false) } else { x.clone() };
+            let y = apply(layer, x, None, true);
+            x = apply(layer + 1, y, Some(shortcut), true);
+            layer += if grows { 3 } else { 2 };
+        }
+        self.dense(2 * layers.len(), global_average_pool(x))
+    }
+}
+
+/// Side, channels in and out, and the stride, of each convolution of ResNet-18; a shortcut stands behind its block.
+fn resnet18() -> Vec<(usize, usize, usize, usize)> {
+    let mut layers = vec![(7, 3, 64, 2)];
+    for (width, before) in [(64, 64), (128, 64), (256, 128), (512, 256)] {
+        layers.extend([(3, before, width, width / before), (3, width, width, 1)]);
+        if before != width {
+            layers.push((1, before, width, 2));
+        }
+        layers.extend([(3, width, width, 1), (3, width, width, 1)]);
+    }
+    layers
 }
 
 /// Channels in and out, and the stride, of each convolution of ResNet-20.

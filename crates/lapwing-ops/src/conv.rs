@@ -6,6 +6,7 @@ use burn::tensor::ops::ConvOptions;
 
 use crate::kernels::columns::column_sums;
 use crate::kernels::conv::{Axis, Conv, backward_input, forward};
+use crate::kernels::conv_product;
 use crate::kernels::conv_weight::backward_weight;
 use crate::operation::{Dense, Operation, accelerated, run};
 
@@ -100,7 +101,11 @@ impl Window2d {
 
     fn convolve(&self, x: &Dense, weight: &Dense, bias: Option<&Dense>) -> Dense {
         let sizes = self.sizes(x, weight);
-        let y = forward(sizes, x, weight, bias.map(|bias| &bias[..]));
+        let bias = bias.map(|bias| &bias[..]);
+        let y = match conv_product::suits(&sizes) {
+            true => conv_product::forward(sizes, x, weight, bias),
+            false => forward(sizes, x, weight, bias),
+        };
         let Conv { images, outputs, rows, columns, .. } = sizes;
         Dense::from_vec(y, &[images, rows.output, columns.output, outputs])
     }
@@ -113,9 +118,18 @@ impl Window2d {
         wanted: [bool; 2],
     ) -> [Option<Dense>; 2] {
         let sizes = self.sizes(x, weight);
+        let products = conv_product::suits(&sizes);
+        let of_x = || match products {
+            true => conv_product::backward_input(sizes, dy, weight),
+            false => backward_input(sizes, dy, weight),
+        };
+        let of_weight = || match products {
+            true => conv_product::backward_weight(sizes, x, dy),
+            false => backward_weight(sizes, x, dy),
+        };
         [
-            wanted[0].then(|| Dense::from_vec(backward_input(sizes, dy, weight), &x.shape::<4>())),
-            wanted[1].then(|| Dense::from_vec(backward_weight(sizes, x, dy), &weight.shape::<4>())),
+            wanted[0].then(|| Dense::from_vec(of_x(), &x.shape::<4>())),
+            wanted[1].then(|| Dense::from_vec(of_weight(), &weight.shape::<4>())),
         ]
     }
 }

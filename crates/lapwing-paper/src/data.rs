@@ -7,12 +7,21 @@
 mod california;
 mod cifar;
 mod files;
+mod goemotions;
 mod grey;
 mod human;
 mod idx;
+mod imagenet64;
 mod images;
+mod imdb;
 mod moons;
+mod npz;
 mod pickle;
+mod ptb_xl;
+mod sequences;
+mod tiny_imagenet;
+mod wfdb;
+mod words;
 mod zip;
 
 use std::sync::Arc;
@@ -24,6 +33,7 @@ pub use california::Houses;
 pub use files::DataDir;
 pub use images::{Images, Pixels};
 pub use moons::Moons;
+pub use sequences::Sequences;
 
 use crate::error::PaperError;
 
@@ -43,6 +53,16 @@ pub enum DataSet {
     MnistAndCifar,
     /// California Housing.
     California,
+    /// Reviews of films.
+    Imdb,
+    /// Comments with the emotions that raters saw.
+    Goemotions,
+    /// Electrocardiograms.
+    PtbXl,
+    /// Tiny-Imagenet.
+    TinyImagenet,
+    /// Imagenet in 64 × 64 pixels.
+    Imagenet64,
     /// The paper's two moons; in runs after the first, fresh ones.
     TwoMoons,
 }
@@ -68,6 +88,15 @@ pub enum Loaded {
         /// Colour images to train on and to test on.
         colour: Box<[Images; 2]>,
     },
+    /// Sequences to train on and to test on.
+    Sequences {
+        /// To train on.
+        train: Arc<Sequences>,
+        /// To test on.
+        test: Arc<Sequences>,
+        /// Number of classes.
+        classes: u32,
+    },
     /// Houses, to be split.
     Houses(Houses),
     /// Nothing to read.
@@ -81,7 +110,19 @@ impl DataSet {
             let (train, test) = (Arc::new(train), Arc::new(test));
             Loaded::Images { train, test, classes, human }
         };
+        let sequences = |(train, test), classes| {
+            let (train, test) = (Arc::new(train), Arc::new(test));
+            Loaded::Sequences { train, test, classes }
+        };
         Ok(match self {
+            Self::Imdb => sequences(imdb::imdb(data)?, 2),
+            Self::Goemotions => sequences(goemotions::goemotions(data)?, 28),
+            Self::PtbXl => sequences(ptb_xl::ptb_xl(data)?, 2),
+            Self::TinyImagenet => {
+                let (parts, classes) = tiny_imagenet::tiny_imagenet(data)?;
+                images(parts, classes, None)
+            }
+            Self::Imagenet64 => images(imagenet64::imagenet64(data)?, 1000, None),
             Self::Cifar10 => images(cifar::cifar_10(data)?, 10, None),
             Self::Cifar100 => images(cifar::cifar_100(data)?, 100, None),
             Self::FashionMnist => {

@@ -29,6 +29,7 @@ pub(crate) fn figure(recipe: &Recipe, records: &[Record]) -> Option<Figure> {
         FigureKind::Boxes => boxes(recipe, records),
         FigureKind::Curve => curve(recipe, records),
         FigureKind::Histograms => histograms(recipe, records),
+        FigureKind::Epochs => epochs(recipe, records),
     };
     Some(Figure { name: recipe.id.clone(), picture })
 }
@@ -240,6 +241,50 @@ fn curve(recipe: &Recipe, records: &[Record]) -> Picture {
         entries.push((method.name.as_str(), colour));
     }
     entries.push(("dashed: the paper's", FAINT));
+    legend(&mut picture, (60.0, 335.0), entries.into_iter());
+    picture
+}
+
+/// What is measured after each epoch: the mean over runs of each method, and a band of a standard deviation.
+fn epochs(recipe: &Recipe, records: &[Record]) -> Picture {
+    let series = recipe.metric.split_once('-').map_or("", |(_, series)| series);
+    let of = |method: &str| -> Vec<&Vec<f64>> {
+        let own = records.iter().filter(|r| r.cell.method == method && r.failure.is_none());
+        own.filter_map(|record| record.series.get(series)).collect()
+    };
+    let all: Vec<&Vec<f64>> = recipe.methods.iter().flat_map(|method| of(&method.id)).collect();
+    let longest = all.iter().map(|runs| runs.len()).max().unwrap_or(1);
+    let y = range(all.into_iter().flatten().copied());
+    let panel = Panel { frame: [60.0, 30.0, 420.0, 260.0], x: (1.0, longest.max(2) as f64), y };
+    let mut picture = Picture::new(510.0, 350.0);
+    panel.frame(&mut picture, &recipe.title);
+    panel.marks_up(&mut picture, &marks(y, 6));
+    let names: Vec<(f64, String)> =
+        marks(panel.x, 6).into_iter().map(|epoch| (epoch, number(epoch))).collect();
+    panel.marks_across(&mut picture, &names);
+    picture.text_upwards(
+        (22.0, 160.0),
+        9.0,
+        format!("{series} on the test set, %, after each epoch"),
+    );
+    let mut entries = Vec::new();
+    for (column, method) in recipe.methods.iter().enumerate() {
+        let colour = COLOURS[(4 - 2 * (column % 3)) % COLOURS.len()];
+        let (mut line, mut above, mut below) = (Vec::new(), Vec::new(), Vec::new());
+        for epoch in 0..longest {
+            let runs: Vec<f64> =
+                of(&method.id).iter().filter_map(|runs| runs.get(epoch).copied()).collect();
+            let Some(statistics) = Statistics::of(&runs) else { break };
+            let (x, std) = ((epoch + 1) as f64, statistics.std.unwrap_or(0.0));
+            line.push(panel.place(x, statistics.mean));
+            above.push(panel.place(x, statistics.mean + std));
+            below.push(panel.place(x, statistics.mean - std));
+        }
+        below.reverse();
+        picture.area([above, below].concat(), colour, 0.25);
+        picture.line(line, colour, 1.8);
+        entries.push((method.name.as_str(), colour));
+    }
     legend(&mut picture, (60.0, 335.0), entries.into_iter());
     picture
 }

@@ -18,6 +18,7 @@ mod prepare;
 mod recipe;
 mod record;
 mod run;
+mod sequence_store;
 mod store;
 mod summary;
 mod table;

@@ -3,12 +3,13 @@
 use lapwing_train::negative_log_probability;
 
 /// Numbers by name for the outputs of a network, `[rows, classes]` one after another; `wanted` are the classes whose recall
-/// is wanted beside accuracy and loss.
+/// is wanted beside accuracy and loss, and `area` asks for the area under the curve of precision over recall, of two classes.
 pub(crate) fn of_classes(
     outputs: &[f32],
     labels: &[u32],
     classes: usize,
     wanted: &[u32],
+    area: bool,
 ) -> Vec<(String, f64)> {
     let rows = outputs.chunks_exact(classes).zip(labels);
     let rows: Vec<Row> = rows.map(|(logits, &label)| Row::of(logits, label)).collect();
@@ -22,11 +23,37 @@ pub(crate) fn of_classes(
         ("top-5".to_owned(), share(&|row| row.rank.is_some_and(|r| r < 5), &|_| true)),
         ("loss".to_owned(), loss),
     ];
+    if area && classes == 2 {
+        let scores: Vec<(f32, bool)> =
+            outputs.chunks_exact(2).zip(labels).map(|(row, &label)| (row[1], label == 1)).collect();
+        numbers.extend(area_under_precision_recall(scores).map(|area| ("auc-pr".to_owned(), area)));
+    }
     numbers.extend(wanted.iter().map(|&class| {
         let recall = share(&|row| row.rank == Some(0), &|row| row.label == class);
         (format!("recall-{class}"), recall)
     }));
     numbers
+}
+
+/// The area under the curve of precision over recall through all thresholds, by trapezoids, with the end at recall 0 and
+/// precision 1; none where there is no positive. Rows are scores and whether they are positive.
+fn area_under_precision_recall(mut rows: Vec<(f32, bool)>) -> Option<f64> {
+    let positives = rows.iter().filter(|(_, positive)| *positive).count() as f64;
+    if positives == 0.0 {
+        return None;
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (mut hits, mut taken, mut area) = (0.0, 0.0, 0.0);
+    let (mut recall, mut precision) = (0.0, 1.0);
+    // Rows of equal score are taken together.
+    for equal in rows.chunk_by(|a, b| a.0 == b.0) {
+        hits += equal.iter().filter(|(_, positive)| *positive).count() as f64;
+        taken += equal.len() as f64;
+        let (next_recall, next_precision) = (hits / positives, hits / taken);
+        area += (next_recall - recall) * (next_precision + precision) / 2.0;
+        (recall, precision) = (next_recall, next_precision);
+    }
+    Some(area)
 }
 
 /// The same for predicted values.
@@ -68,15 +95,31 @@ mod tests {
             [5.0, 4.0, 3.0, 2.0, 1.0, 0.0],
             [1.0, 1.0, 1.0, 1.0, 1.0, f32::NAN],
         ];
-        let numbers = of_classes(&outputs.concat(), &[0, 4, 5, 5], classes, &[5]);
+        let numbers = of_classes(&outputs.concat(), &[0, 4, 5, 5], classes, &[5], false);
         assert_eq!(numbers[0], ("top-1".to_owned(), 25.0));
         assert_eq!(numbers[1], ("top-5".to_owned(), 50.0));
         assert_eq!(numbers[3], ("recall-5".to_owned(), 0.0));
-        let equal = of_classes(&[0.0, 0.0], &[1], 2, &[]);
+        let equal = of_classes(&[0.0, 0.0], &[1], 2, &[], false);
         let loss = equal[2].1;
         assert!((loss - std::f64::consts::LN_2).abs() < 1e-12);
         // Equal outputs do not all count as the first.
         assert_eq!(equal[0].1, 0.0);
+    }
+
+    #[test]
+    fn the_area_is_that_under_all_thresholds() {
+        // Recall and precision from the highest threshold on: (0, 1), (¼, 1), (¼, ½), (½, ⅔), (¾, ¾), (1, ⅔), …
+        let labels = [0, 1, 1, 0, 1, 0, 1, 0];
+        let scores = [0.1, 0.4, 0.35, 0.8, 0.7, 0.35, 0.9, 0.2];
+        let outputs: Vec<f32> = scores.iter().flat_map(|&score| [7.0, score]).collect();
+        let found = of_classes(&outputs, &labels, 2, &[], true);
+        let area = found.iter().find(|(name, _)| name == "auc-pr").unwrap().1;
+        assert!((area - 0.75).abs() < 1e-9, "{area}");
+        let perfect = of_classes(&[0.0, 1.0, 0.0, -1.0], &[1, 0], 2, &[], true);
+        assert_eq!(perfect.last().unwrap(), &("auc-pr".to_owned(), 1.0));
+        assert!(
+            of_classes(&[0.0, 1.0], &[0], 2, &[], true).iter().all(|(name, _)| name != "auc-pr")
+        );
     }
 
     #[test]

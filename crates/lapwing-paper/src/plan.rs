@@ -1,9 +1,10 @@
 //! A cell's settings, resolved: what the recipe, the condition, the method and the wish for a smaller run come to.
 
 use lapwing_noise::NoiseKind;
+use lapwing_sample::{InputSpec, Task};
 use lapwing_train::{
-    Architecture, Conv3NetConfig, DifficultCnnConfig, Loss, MethodConfig, MlpConfig,
-    OptimiserConfig, ResNet20Config, Schedule, TrainConfig,
+    Architecture, Conv3NetConfig, DataShape, DifficultCnnConfig, Loss, MethodConfig, MlpConfig,
+    NetworkKind, OptimiserConfig, ResNet20Config, Schedule, TrainConfig, Wishes,
 };
 use serde::Serialize;
 
@@ -11,8 +12,8 @@ use crate::cell::{Cell, Form};
 use crate::data::DataSet;
 use crate::error::PaperError;
 use crate::recipe::{
-    BatchLabels, Condition, Layout, MethodRecipe, Model, ModelKind, OptimiserKind, Recipe, Sources,
-    Training,
+    BatchLabels, Condition, Layout, MethodRecipe, Model, ModelKind, OptimiserKind, Recipe,
+    ScheduleKind, Sources, Training,
 };
 
 /// Everything that decides on the numbers of a cell, but for its seeds.
@@ -25,6 +26,11 @@ pub(crate) struct Plan {
     pub(crate) noise: &'static str,
     #[serde(skip)]
     pub(crate) noise_kind: NoiseKind,
+    /// The noise of each noisy source, where they differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) mixed: Vec<&'static str>,
+    #[serde(skip)]
+    pub(crate) mixed_kinds: Vec<NoiseKind>,
     /// Random labels are of the first so many classes.
     pub(crate) random_classes: Option<u32>,
     pub(crate) batch_labels: BatchLabels,
@@ -65,6 +71,9 @@ impl Plan {
         if !sources.levels.is_empty() {
             sources.noisy = sources.levels.len();
         }
+        if !condition.mixed.is_empty() && condition.mixed.len() != sources.noisy {
+            return Err(refuse("as many kinds of noise as noisy sources"));
+        }
         if let (Some(limit), Layout::Chunks) = (form.limit_train, sources.layout) {
             // With few samples chunks are shorter, so that every source has some.
             sources.chunk = sources.chunk.min((limit / sources.count).max(1));
@@ -78,6 +87,8 @@ impl Plan {
             keep: recipe.keep,
             noise: condition.noise.name(),
             noise_kind: condition.noise,
+            mixed: condition.mixed.iter().map(|kind| kind.name()).collect(),
+            mixed_kinds: condition.mixed.clone(),
             random_classes: method.random_classes.or(condition.random_classes),
             batch_labels: method.batch_labels,
             method: config(recipe, condition, method).map_err(|problem| refuse(&problem))?,
@@ -88,12 +99,18 @@ impl Plan {
         })
     }
 
-    /// What the trainer is given, for rows of so many numbers and so many classes (1: a value).
-    pub(crate) fn config(&self, seed: u64, inputs: usize, outputs: usize) -> TrainConfig {
+    /// What the trainer is given, for so many samples of a form and so many classes (1: a value).
+    pub(crate) fn config(
+        &self,
+        seed: u64,
+        rows: usize,
+        input: InputSpec,
+        outputs: usize,
+    ) -> Result<TrainConfig, PaperError> {
         let Model { kind, ref hidden, dropout, softmax } = self.model;
         let architecture = match kind {
             ModelKind::Mlp => Architecture::Mlp(MlpConfig {
-                inputs,
+                inputs: input.size(),
                 hidden: hidden.clone(),
                 outputs,
                 dropout,
@@ -101,12 +118,15 @@ impl Plan {
                 softmax,
             }),
             ModelKind::Conv3net => Architecture::Conv3Net(Conv3NetConfig { outputs }),
-            ModelKind::ResNet20 => Architecture::ResNet20(ResNet20Config { outputs }),
+            ModelKind::ResNet20 => {
+                Architecture::ResNet20(ResNet20Config { outputs, height: 32, width: 32 })
+            }
             ModelKind::DifficultCnn => Architecture::DifficultCnn(DifficultCnnConfig { outputs }),
+            named => self.named(named, rows, input, outputs)?,
         };
-        let Training { optimiser, learning_rate, momentum, weight_decay, batch, epochs } =
+        let Training { optimiser, learning_rate, momentum, weight_decay, batch, epochs, .. } =
             self.training;
-        TrainConfig {
+        Ok(TrainConfig {
             seed,
             architecture,
             loss: if outputs == 1 { Loss::SquaredError } else { Loss::CrossEntropy },
@@ -114,11 +134,36 @@ impl Plan {
                 OptimiserKind::Sgd => OptimiserConfig::Sgd { momentum, weight_decay },
                 OptimiserKind::Adam => OptimiserConfig::Adam { weight_decay },
             },
-            schedule: Schedule::Constant { learning_rate },
+            schedule: match self.training.schedule {
+                None => Schedule::Constant { learning_rate },
+                Some(ScheduleKind::EpochCosine { least }) => {
+                    Schedule::EpochCosine { learning_rate, least, epochs }
+                }
+                Some(ScheduleKind::Stairs { factor, every }) => {
+                    Schedule::Stairs { learning_rate, factor, every, epochs }
+                }
+            },
             batch_size: batch,
             epochs,
             patience: usize::MAX,
-        }
+        })
+    }
+
+    /// A network that is what its name says, for samples of that form.
+    fn named(
+        &self,
+        kind: ModelKind,
+        rows: usize,
+        input: InputSpec,
+        outputs: usize,
+    ) -> Result<Architecture, PaperError> {
+        let usage = |error: &dyn std::fmt::Display| PaperError::Usage(error.to_string());
+        let name = kind.network().unwrap_or_default();
+        let network = Some(name.parse::<NetworkKind>().map_err(|error| usage(&error))?);
+        let (task, sources) = (Task::Classification, self.sources.count);
+        let shape = DataShape { rows, input, task, outputs, sources };
+        let wishes = Wishes { network, ..Wishes::default() };
+        Architecture::plan(&shape, &wishes).map_err(|error| usage(&error))
     }
 
     /// Multiplications for one sample in one epoch, in thousands, about: a measure of the work, for progress.
@@ -143,6 +188,11 @@ fn thousands(model: &Model, inputs: usize) -> u64 {
         ModelKind::Conv3net => 4_550,
         ModelKind::ResNet20 => 40_550,
         ModelKind::DifficultCnn => 12_000,
+        ModelKind::ResNet18 => 149_000,
+        ModelKind::ResNet50 => 334_000,
+        ModelKind::Lstm => 940_000,
+        ModelKind::Transformer => 350_000,
+        ModelKind::ResNet1d => 18_400,
     }
 }
 

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use lapwing_noise::{
     AddedNoise, BatchLabelFlip, BatchLabelShuffle, ChunkLabelFlip, ChunkLabelShuffle, ChunkShuffle,
-    ClassSwap, ExactFlip, HumanLabels, Level, NoiseError, NoiseKind, RandomLabel,
-    RandomLabelPerSample, ReplaceWithNoise, UniformTarget,
+    ClassSwap, ExactFlip, HumanLabels, Level, NoiseError, NoiseKind, PixelNoise, RandomLabel,
+    RandomLabelPerSample, ReplaceWithNoise, SignalNoise, TokenPermutation, TokenReplacement,
+    UniformTarget,
 };
-use lapwing_sample::{Draws, Matrix, Relabel, Samples, Targets};
+use lapwing_sample::{Draws, InputSpec, Matrix, Relabel, Samples, Targets};
 
 use crate::cell::Cell;
 use crate::data::{Houses, Loaded, mixed, shuffled, two_moons};
 use crate::error::PaperError;
 use crate::plan::Plan;
 use crate::recipe::{BatchLabels, Layout};
+use crate::sequence_store::SequenceStore;
 use crate::store::Store;
 
 /// What is drawn for a cell beside its noise; each has a stream of its own.
@@ -21,6 +23,8 @@ const SPLIT: u64 = 1;
 const NOISY: u64 = 2;
 const SOURCES: u64 = 3;
 const CLASSES: u64 = 4;
+/// The deviation of noise in signals, in their unit.
+const INTERFERENCE: f64 = 0.2;
 
 /// The data of a cell.
 pub(crate) struct Prepared {
@@ -40,7 +44,8 @@ pub(crate) fn prepare(loaded: &Loaded, plan: &Plan, cell: &Cell) -> Result<Prepa
     match loaded {
         Loaded::Images { train, test, classes, human } => {
             let order = kept(train.len(), plan, seed);
-            let mut rows = Store::new(Arc::clone(train), order.clone());
+            let normalise = plan.training.normalise;
+            let mut rows = Store::new(Arc::clone(train), order.clone()).normalised(normalise);
             let human = human.as_ref().map(|labels| {
                 order.iter().map(|&image| labels[image as usize]).collect::<Vec<u32>>()
             });
@@ -53,7 +58,8 @@ pub(crate) fn prepare(loaded: &Loaded, plan: &Plan, cell: &Cell) -> Result<Prepa
                     draft.change_images(&mut rows)?;
                 }
             }
-            Ok(draft.finish(Box::new(rows), Store::all(Arc::clone(test)), *classes))
+            let test = Store::all(Arc::clone(test)).normalised(normalise);
+            Ok(draft.finish(Box::new(rows), test, *classes))
         }
         Loaded::Mixed { digits, colour } => {
             let pair = shuffled(10, &mut Draws::free(seed, CLASSES));
@@ -70,6 +76,19 @@ pub(crate) fn prepare(loaded: &Loaded, plan: &Plan, cell: &Cell) -> Result<Prepa
             }
             draft.change_labels()?;
             Ok(draft.finish(Box::new(rows), Store::all(test), 12))
+        }
+        Loaded::Sequences { train, test, classes } => {
+            let mut rows = SequenceStore::new(Arc::clone(train), kept(train.len(), plan, seed));
+            let mut draft = Draft::new(plan, seed, rows.labels(), *classes)?;
+            match rows.sources().filter(|_| plan.sources.layout == Layout::Given) {
+                Some(sources) => draft.sources = sources,
+                None => draft.deal(),
+            }
+            draft.change_labels()?;
+            draft.change_sequences(&mut rows)?;
+            let test = SequenceStore::all(Arc::clone(test));
+            let test_targets = classes_of(test.labels(), *classes);
+            Ok(draft.finish_with(Box::new(rows), Box::new(test), test_targets, *classes))
         }
         Loaded::Houses(houses) => prepare_houses(houses, plan, seed),
         Loaded::Moons => prepare_moons(plan, cell, seed),
@@ -123,13 +142,43 @@ impl<'a> Draft<'a> {
         self.noisy.contains(&self.sources[row])
     }
 
-    fn noisy_rows(&self) -> Vec<usize> {
-        (0..self.labels.len()).filter(|&row| self.is_noisy(row)).collect()
+    /// The kinds of noise there are, and the rows of the sources that have each.
+    fn noisy_rows(&self) -> Vec<(NoiseKind, Vec<usize>)> {
+        let rows = |sources: &[u32]| -> Vec<usize> {
+            (0..self.labels.len()).filter(|&row| sources.contains(&self.sources[row])).collect()
+        };
+        if self.plan.mixed_kinds.is_empty() {
+            return vec![(self.plan.noise_kind, rows(&self.noisy))];
+        }
+        let mut kinds = self.plan.mixed_kinds.clone();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let of_kind = |kind| {
+            let sources = self.noisy.iter().zip(&self.plan.mixed_kinds);
+            let sources: Vec<u32> =
+                sources.filter(|(_, own)| **own == kind).map(|(source, _)| *source).collect();
+            (kind, rows(&sources))
+        };
+        kinds.into_iter().map(of_kind).collect()
+    }
+
+    /// The level of a noisy source.
+    fn level(&self, row: usize) -> Result<Level, NoiseError> {
+        let place = self.noisy.iter().position(|source| *source == self.sources[row]);
+        let level = place.and_then(|place| self.plan.sources.levels.get(place));
+        level.map_or(Ok(Level::FULL), |&level| Level::new(level))
     }
 
     fn change_labels(&mut self) -> Result<(), NoiseError> {
-        let (seed, rows) = (self.seed, self.noisy_rows());
-        match self.plan.noise_kind {
+        for (kind, rows) in self.noisy_rows() {
+            self.change_labels_of(kind, rows)?;
+        }
+        Ok(())
+    }
+
+    fn change_labels_of(&mut self, kind: NoiseKind, rows: Vec<usize>) -> Result<(), NoiseError> {
+        let seed = self.seed;
+        match kind {
             NoiseKind::RandomLabel => {
                 let noise = RandomLabel::new(seed, self.random_classes)?;
                 for row in rows {
@@ -146,6 +195,12 @@ impl<'a> Draft<'a> {
                 let noise = RandomLabelPerSample::new(seed, self.random_classes)?;
                 for row in rows {
                     self.labels[row] = noise.label(row as u64);
+                }
+            }
+            NoiseKind::SignalNoise => {
+                for row in rows {
+                    let noise = SignalNoise::new(seed, self.level(row)?, INTERFERENCE);
+                    self.labels[row] = noise.label(row as u64, self.labels[row]);
                 }
             }
             NoiseKind::BatchLabelShuffle | NoiseKind::BatchLabelFlip => {
@@ -196,11 +251,28 @@ impl<'a> Draft<'a> {
     }
 
     fn change_images(&self, store: &mut Store) -> Result<(), NoiseError> {
+        for (kind, rows) in self.noisy_rows() {
+            match kind {
+                NoiseKind::PixelNoise => {
+                    store.add_pixel_noise(PixelNoise::new(self.seed), rows.into_iter());
+                }
+                _ => self.change_images_of(kind, rows, store)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn change_images_of(
+        &self,
+        kind: NoiseKind,
+        rows: Vec<usize>,
+        store: &mut Store,
+    ) -> Result<(), NoiseError> {
         let seed = self.seed;
         let [height, width, channels] = store.shape();
-        for row in self.noisy_rows() {
+        for row in rows {
             let index = row as u64;
-            match self.plan.noise_kind {
+            match kind {
                 NoiseKind::ChunkShuffle => {
                     let noise = ChunkShuffle::new(seed);
                     let mut done = Ok(());
@@ -221,6 +293,33 @@ impl<'a> Draft<'a> {
                     store.change(row, |values| ReplaceWithNoise::new(seed).apply(index, values));
                 }
                 _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn change_sequences(&self, store: &mut SequenceStore) -> Result<(), NoiseError> {
+        let seed = self.seed;
+        let vocabulary = match store.spec() {
+            InputSpec::Tokens { vocabulary, .. } => vocabulary as u32,
+            _ => 0,
+        };
+        for (kind, rows) in self.noisy_rows() {
+            for row in rows {
+                let index = row as u64;
+                match kind {
+                    NoiseKind::TokenPermutation => store.change_tokens(row, |tokens| {
+                        TokenPermutation::new(seed).apply(index, tokens);
+                    }),
+                    NoiseKind::TokenReplacement => store.change_tokens(row, |tokens| {
+                        TokenReplacement::new(seed, vocabulary).apply(index, tokens);
+                    }),
+                    NoiseKind::SignalNoise => {
+                        let noise = SignalNoise::new(seed, self.level(row)?, INTERFERENCE);
+                        store.change_signal(row, |values| noise.apply(index, values));
+                    }
+                    _ => {}
+                }
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use lapwing_core::{LapConfig, Ties};
 use lapwing_noise::NoiseKind;
+use lapwing_sample::Change;
 use lapwing_train::{METHODS, MethodKind, method_named};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use crate::data::DataSet;
 use crate::error::PaperError;
 
 /// The recipes, in the order in which they are listed.
-const TEXTS: [&str; 12] = [
+const TEXTS: [&str; 14] = [
     include_str!("../recipes/toy.toml"),
     include_str!("../recipes/sensitivity.toml"),
     include_str!("../recipes/california.toml"),
@@ -24,6 +25,8 @@ const TEXTS: [&str; 12] = [
     include_str!("../recipes/many-sources.toml"),
     include_str!("../recipes/cifar-10n.toml"),
     include_str!("../recipes/difficult-data.toml"),
+    include_str!("../recipes/tiny-imagenet.toml"),
+    include_str!("../recipes/imagenet64.toml"),
     include_str!("../recipes/compute.toml"),
     include_str!("../recipes/figure-3.toml"),
 ];
@@ -127,6 +130,8 @@ pub enum FigureKind {
     Curve,
     /// Losses of sources, a panel for each time.
     Histograms,
+    /// What is measured after each epoch, a line for each method.
+    Epochs,
 }
 
 /// How samples get their sources.
@@ -192,6 +197,33 @@ pub enum ModelKind {
     ResNet20,
     /// Two convolutions with dropout.
     DifficultCnn,
+    /// ResNet-18 as torchvision builds it.
+    #[serde(rename = "resnet-18")]
+    ResNet18,
+    /// ResNet-50 as torchvision builds it.
+    #[serde(rename = "resnet-50")]
+    ResNet50,
+    /// Two layers of LSTM over embedded tokens.
+    Lstm,
+    /// A Transformer encoder over embedded tokens.
+    Transformer,
+    /// The residual network for signals.
+    #[serde(rename = "resnet-1d")]
+    ResNet1d,
+}
+
+impl ModelKind {
+    /// The name of the network, where the recipe says no more than that.
+    pub(crate) fn network(self) -> Option<&'static str> {
+        match self {
+            Self::ResNet18 => Some("resnet18"),
+            Self::ResNet50 => Some("resnet50"),
+            Self::Lstm => Some("lstm"),
+            Self::Transformer => Some("transformer"),
+            Self::ResNet1d => Some("resnet1d"),
+            Self::Mlp | Self::Conv3net | Self::ResNet20 | Self::DifficultCnn => None,
+        }
+    }
 }
 
 /// How a network is trained.
@@ -212,6 +244,40 @@ pub struct Training {
     pub batch: usize,
     /// Passes over the data.
     pub epochs: usize,
+    /// How the rate moves, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleKind>,
+    /// Whether an epoch draws rows with replacement, from every source as often as from any other.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub source_balanced: bool,
+    /// What becomes of images at random.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub augment: Vec<Change>,
+    /// Whether channels are measured by the means and deviations of Imagenet.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub normalise: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// How a learning rate moves.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
+pub enum ScheduleKind {
+    /// From epoch to epoch along half a cosine.
+    EpochCosine {
+        /// What it ends at.
+        least: f64,
+    },
+    /// Multiplied after every so many epochs.
+    Stairs {
+        /// By what.
+        factor: f64,
+        /// Epochs.
+        every: usize,
+    },
 }
 
 /// The optimisers.
@@ -261,6 +327,9 @@ pub struct Condition {
     /// The noise in the noisy sources.
     #[serde(default = "no_noise", deserialize_with = "noise")]
     pub noise: NoiseKind,
+    /// The noise of each noisy source, where they differ, in the order in which they are chosen.
+    #[serde(default, deserialize_with = "noises")]
+    pub mixed: Vec<NoiseKind>,
     /// The share of wrong labels in each noisy source, instead of the experiment's.
     #[serde(default)]
     pub levels: Vec<f64>,
@@ -288,6 +357,11 @@ fn no_noise() -> NoiseKind {
 
 fn noise<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<NoiseKind, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+}
+
+fn noises<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<NoiseKind>, D::Error> {
+    let names = Vec::<String>::deserialize(deserializer)?;
+    names.into_iter().map(|name| name.parse().map_err(D::Error::custom)).collect()
 }
 
 /// A column of the table: a method, its parameters, and what else it changes.

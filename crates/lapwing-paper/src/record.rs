@@ -90,6 +90,11 @@ impl Record {
             "max" => numbers.reduce(f64::max),
             "min" => numbers.reduce(f64::min),
             "final" => numbers.last(),
+            // Of the last ten epochs.
+            "late" => {
+                let late: Vec<f64> = numbers.rev().take(10).collect();
+                (!late.is_empty()).then(|| late.iter().sum::<f64>() / late.len() as f64)
+            }
             _ => None,
         }
     }

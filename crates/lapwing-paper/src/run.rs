@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use lapwing_sample::{Data, Targets};
-use lapwing_train::{DeviceName, Epoch, Observer, Predictions, Step, Trainer};
+use lapwing_sample::{Augmented, Data, Targets};
+use lapwing_train::{DeviceName, Epoch, Observer, Predictions, Sampling, Step, Trainer};
 use serde_json::Value;
 
 use crate::cell::{Cell, Form, Selection};
@@ -172,6 +172,7 @@ impl Job {
         let Some(plan) = &self.plan else { return 1 };
         let (rows, inputs) = match loaded {
             Loaded::Images { train, .. } => (train.len(), train.width()),
+            Loaded::Sequences { train, .. } => (train.len(), train.spec.size()),
             Loaded::Mixed { .. } => (70_000, 784),
             Loaded::Houses(houses) => (houses.values.len() * 4 / 5, 8),
             Loaded::Moons => (8_000, 2),
@@ -213,10 +214,11 @@ impl Job {
         let prepared = prepare(loaded, plan, &self.cell)?;
         record.rows = [prepared.train.len(), prepared.test.len()];
         record.noisy_sources.clone_from(&prepared.noisy_sources);
-        let (inputs, outputs) = (prepared.train.spec().size(), prepared.targets.outputs());
+        let (input, outputs) = (prepared.train.spec(), prepared.targets.outputs());
+        let samples = Augmented::new(&*prepared.train, &plan.training.augment);
         let train: Vec<u32> = (0..prepared.train.len() as u32).collect();
         let data = Data {
-            samples: &*prepared.train,
+            samples: &samples,
             targets: &prepared.targets,
             sources: &prepared.sources,
             train: &train,
@@ -224,10 +226,13 @@ impl Job {
             relabel: prepared.batch_noise.as_ref().map(|noise| noise as _),
             items: None,
         };
-        let config = plan.config(self.cell.training_seed(), inputs, outputs);
+        let config = plan.config(self.cell.training_seed(), train.len(), input, outputs)?;
         let failed = |error| PaperError::Train { cell: self.cell.to_string(), error };
         let mut trainer =
             Trainer::new(config, &plan.method, data, DeviceName::Cpu).map_err(failed)?;
+        if plan.training.source_balanced {
+            trainer = trainer.with_sampling(Sampling::SourceBalanced);
+        }
         let traced = match recipe.figure {
             Some(FigureKind::Weights) => plan.sources.count,
             _ => 0,
@@ -237,7 +242,8 @@ impl Job {
             prepared: &prepared,
             which: (0..prepared.test.len() as u32).collect(),
             recalls: recalls(recipe),
-            work: plan.work(inputs),
+            area: recipe.metrics().any(|metric| metric.ends_with("auc-pr")),
+            work: plan.work(input.size()),
             watch,
             unreliability: vec![Vec::new(); traced],
             record,
@@ -273,6 +279,7 @@ struct Tester<'a> {
     prepared: &'a Prepared,
     which: Vec<u32>,
     recalls: Vec<u32>,
+    area: bool,
     work: u64,
     watch: &'a dyn Watch,
     unreliability: Vec<Vec<u64>>,
@@ -308,7 +315,7 @@ impl Observer for Tester<'_> {
         let measured = match &self.prepared.test_targets {
             Targets::Classes { labels, classes } => model
                 .outputs(test, &self.which)
-                .map(|outputs| of_classes(&outputs, labels, *classes, &self.recalls)),
+                .map(|outputs| of_classes(&outputs, labels, *classes, &self.recalls, self.area)),
             Targets::Values(values) => {
                 model.predict(test, &self.which).map(|predicted| match predicted {
                     Predictions::Values(predicted) => of_values(&predicted, values),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lapwing_noise::PixelNoise;
 use lapwing_sample::{Block, Exhibit, InputSpec, SampleError, Samples, View};
 
 use crate::data::Images;
@@ -19,19 +20,37 @@ pub(crate) struct Store {
     /// The place of each row among the changed ones.
     place: Vec<u32>,
     changed: Vec<f32>,
+    /// Noise that is made when a row is asked for, and whether a row has it: as floats all of them would not fit.
+    pixel_noise: Option<(PixelNoise, Vec<bool>)>,
+    /// Mean and deviation that each channel is measured by.
+    scale: Option<[[f32; 2]; 3]>,
 }
+
+/// Mean and deviation of the channels of Imagenet, as everybody has them.
+const IMAGENET: [[f32; 2]; 3] = [[0.485, 0.229], [0.456, 0.224], [0.406, 0.225]];
 
 impl Store {
     /// Images in the given order.
     pub(crate) fn new(images: Arc<Images>, picked: Vec<u32>) -> Self {
         let place = vec![UNCHANGED; picked.len()];
-        Self { images, picked, place, changed: Vec::new() }
+        Self { images, picked, place, changed: Vec::new(), pixel_noise: None, scale: None }
     }
 
     /// All images in their own order.
     pub(crate) fn all(images: Arc<Images>) -> Self {
         let picked = (0..images.len() as u32).collect();
         Self::new(images, picked)
+    }
+
+    /// With the channels less their mean, divided by their deviation, after all noise.
+    pub(crate) fn normalised(self, normalised: bool) -> Self {
+        Self { scale: normalised.then_some(IMAGENET), ..self }
+    }
+
+    /// Adds noise to the bytes of rows that have not been changed otherwise.
+    pub(crate) fn add_pixel_noise(&mut self, noise: PixelNoise, rows: impl Iterator<Item = usize>) {
+        let (_, noisy) = self.pixel_noise.get_or_insert((noise, vec![false; self.picked.len()]));
+        rows.for_each(|row| noisy[row] = true);
     }
 
     /// The class of each row.
@@ -60,7 +79,19 @@ impl Store {
     /// Writes a row as the network sees it.
     fn copy(&self, row: usize, out: &mut [f32]) {
         match self.place[row] {
-            UNCHANGED => self.images.copy(self.picked[row] as usize, out),
+            UNCHANGED => {
+                self.images.copy(self.picked[row] as usize, out);
+                if let Some((noise, noisy)) = &self.pixel_noise
+                    && noisy[row]
+                {
+                    let byte = |value: &f32| (value * 255.0).round() as u8;
+                    let mut bytes: Vec<u8> = out.iter().map(byte).collect();
+                    noise.apply(row as u64, &mut bytes);
+                    for (value, byte) in out.iter_mut().zip(bytes) {
+                        *value = f32::from(byte) / 255.0;
+                    }
+                }
+            }
             place => {
                 let start = place as usize * out.len();
                 out.copy_from_slice(&self.changed[start..start + out.len()]);
@@ -91,6 +122,15 @@ impl Samples for Store {
         let mut values = vec![0.0; rows.len() * width];
         for (&row, out) in rows.iter().zip(values.chunks_exact_mut(width)) {
             self.copy(row as usize, out);
+        }
+        if let Some(scale) = self.scale
+            && self.images.shape[2] == 3
+        {
+            for pixel in values.as_chunks_mut::<3>().0 {
+                for (value, [mean, deviation]) in pixel.iter_mut().zip(scale) {
+                    *value = (*value - mean) / deviation;
+                }
+            }
         }
         Ok(Block::of(values))
     }
@@ -126,6 +166,12 @@ mod tests {
         assert_eq!(found, Block::of(vec![0.8, 1.0, 0.0, 0.2, 1.8, -1.0]));
         assert!(store.gather(&[3], View::Plain).is_err());
         assert_eq!(store.spec(), InputSpec::Vector { width: 2 });
+        store.add_pixel_noise(PixelNoise::new(1), [1].into_iter());
+        let noisy = store.gather(&[0, 1], View::Plain).unwrap().into_floats().unwrap();
+        let mut bytes = [0, 51];
+        PixelNoise::new(1).apply(1, &mut bytes);
+        let found = noisy.iter().map(|value| (value * 255.0).round() as u8).collect::<Vec<_>>();
+        assert_eq!(found, [204, 255, bytes[0], bytes[1]]);
         let rgb = vec![255, 255, 255, 0, 0, 0];
         assert_eq!(store.exhibit(2).unwrap(), Exhibit::Picture { width: 2, height: 1, rgb });
     }

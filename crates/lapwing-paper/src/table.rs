@@ -242,6 +242,7 @@ pub fn metric_name(metric: &str) -> String {
         "max" => "greatest",
         "min" => "least",
         "final" => "last",
+        "late" => "mean of the last ten epochs of",
         _ => {
             return match metric {
                 "microseconds" => "time, µs".to_owned(),
@@ -258,6 +259,7 @@ pub fn metric_name(metric: &str) -> String {
         "top-5" => words(which, "top-5 test accuracy, %"),
         "loss" => words(which, "test loss"),
         "mse" => words(which, "test MSE"),
+        "auc-pr" => words(which, "test AUC-PR"),
         _ => match series.strip_prefix("recall-") {
             Some(class) => words(which, &format!("recall of class {class}, %")),
             None => metric.to_owned(),

@@ -85,6 +85,9 @@ pub enum RunError {
     /// The method refused.
     #[error(transparent)]
     Method(#[from] MethodError),
+    /// Changes of pictures where there are none.
+    #[error("augment changes pictures, and the samples are {0}")]
+    Augment(lapwing_sample::InputSpec),
     /// A momentum for an optimiser that has none.
     #[error("momentum is a parameter of sgd, and the optimiser is adam")]
     Momentum,

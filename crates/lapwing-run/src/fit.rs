@@ -7,7 +7,7 @@ use std::time::Duration;
 use lapwing_core::{Alone, Lap, Peers};
 use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
-use lapwing_sample::{Data, Samples};
+use lapwing_sample::{Augmented, Change, Data, InputSpec, Samples};
 use lapwing_train::{
     CheckpointDir, DataShape, DeviceName, Epoch, Finish, Guards, MethodConfig, Model, Observer,
     OptimiserConfig, Plan, PlanError, Resumed, Step, TrainConfig, Trainer, Wishes, Workers, plan,
@@ -195,8 +195,13 @@ impl<'a> Job<'a> {
                 (Some((trees, columns)), settings, Settings { model: usual.model, ..usual_trees })
             }
         };
+        let changes = settings.augment.clone().unwrap_or_default();
+        if !changes.is_empty() && !matches!(input.spec(), InputSpec::Image { .. }) {
+            return Err(RunError::Augment(input.spec()));
+        }
         let bound = dataset.bind(&input)?;
-        let data = data(dataset, split, &*bound);
+        let augmented = Augmented::new(&*bound, &changes);
+        let data = data(dataset, split, &augmented);
         let config = plan.config(settings.seed());
         let rule =
             lapwing_core::LapConfig { depression_strength: plan.depression_strength, ..rule };
@@ -249,7 +254,8 @@ impl<'a> Job<'a> {
             return self.grow(trees, checkpoints, watch);
         }
         let bound = self.dataset.bind(&self.input)?;
-        let data = data(self.dataset, self.split, &*bound);
+        let bound = Augmented::new(&*bound, self.changes());
+        let data = data(self.dataset, self.split, &bound);
         let mut trainer =
             Trainer::among(self.workers, self.config.clone(), &self.method, data, self.device)?;
         let epochs = (self.plan.steps / trainer.batches().max(1) as u64) as usize;
@@ -283,6 +289,11 @@ impl<'a> Job<'a> {
         }))
     }
 
+    /// What becomes of pictures while training.
+    fn changes(&self) -> &[Change] {
+        self.settings.augment.as_deref().unwrap_or_default()
+    }
+
     /// Who is to judge which labels.
     ///
     /// # Errors
@@ -313,7 +324,8 @@ impl<'a> Job<'a> {
         };
         let input = self.trees.as_ref().map_or(&self.input, |(_, networks)| networks);
         let bound = self.dataset.bind(input)?;
-        let data = data(self.dataset, self.split, &*bound);
+        let bound = Augmented::new(&*bound, self.changes());
+        let data = data(self.dataset, self.split, &bound);
         let run = FoldRun {
             data,
             sources: self.dataset.sources.names.len(),

@@ -88,5 +88,5 @@ pub use prepare::Prepared;
 pub use recorder::{MOST_POINTS, Recorder};
 pub use replay::{Replay, ReplayError};
 pub use results::{MetricLine, Results};
-pub use settings::{LossName, OptimiserName, Parameters, Settings, method_parameters};
+pub use settings::{BadRow, LossName, OptimiserName, Parameters, Settings, method_parameters};
 pub use trees::{round_as_epoch, show_round};

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
+use lapwing_data::{DataError, TableFile};
 use lapwing_store::StoreError;
 use serde::{Deserialize, Serialize};
 
@@ -46,10 +47,23 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Reads a whole file to know it again.
+    /// Reads a whole file to know it again; of a folder of pictures its list, as training knows the pictures themselves.
     pub(crate) fn of(path: &Path) -> Result<Self, RunError> {
         let failed = |source| StoreError::File { path: path.to_owned(), source };
         let mut hasher = blake3::Hasher::new();
+        if path.is_dir() {
+            let folder = TableFile::open(path)?;
+            folder.each_record(|_, record| {
+                for cell in record {
+                    hasher.update(&(cell.len() as u64).to_le_bytes()).update(cell.as_bytes());
+                }
+                Ok::<(), DataError>(())
+            })?;
+            return Ok(Self {
+                bytes: hasher.count(),
+                blake3: hasher.finalize().to_hex().to_string(),
+            });
+        }
         hasher.update_reader(File::open(path).map_err(failed)?).map_err(failed)?;
         Ok(Self { bytes: hasher.count(), blake3: hasher.finalize().to_hex().to_string() })
     }

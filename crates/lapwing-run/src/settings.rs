@@ -8,8 +8,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use lapwing_core::{LapConfig, LapError, leniency_for_false_alarm};
-use lapwing_data::{Kind, ReadOptions, SplitConfig};
-use lapwing_sample::{InputSpec, Task};
+use lapwing_data::{Kind, PictureOptions, ReadOptions, SplitConfig};
+use lapwing_sample::{Change, InputSpec, Task};
 use lapwing_train::{
     Audience, Guards, Loss, METHODS, MethodConfig, MethodError, MethodKind, Parameter, Weighs,
     Wishes,
@@ -169,6 +169,14 @@ settings! {
     series: Vec<String>,
     /// Column that says when a row was taken.
     time: String,
+    /// Pixels of a side of pictures.
+    image_size: usize,
+    /// Megabytes of pictures that are held in memory.
+    image_memory: u64,
+    /// What becomes of pictures at random while training.
+    augment: Vec<Change>,
+    /// What is done about a row whose picture cannot be read.
+    on_bad_row: BadRow,
     /// What is learnt.
     task: Choice<Task>,
     /// Table to test on.
@@ -302,6 +310,17 @@ impl std::str::FromStr for LossName {
     }
 }
 
+/// What is done about a row that cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BadRow {
+    /// It is an error.
+    #[default]
+    Fail,
+    /// It is left out, counted and reported.
+    Skip,
+}
+
 /// What moves the parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -367,6 +386,20 @@ impl Settings {
         self.data.as_deref().ok_or(RunError::Missing("table"))
     }
 
+    /// These settings for a folder of pictures, where the table is one: what its columns are called need not be said.
+    #[must_use]
+    pub fn for_folder(mut self) -> Self {
+        if self.data.as_deref().is_some_and(Path::is_dir) {
+            self.target.get_or_insert_with(|| "class".to_owned());
+            self.source.get_or_insert_with(|| "source".to_owned());
+            let types = self.types.get_or_insert_default();
+            if !types.values().any(|kind| *kind == Kind::Image) {
+                types.insert("file".to_owned(), Kind::Image);
+            }
+        }
+        self
+    }
+
     /// The target column, or an error that says that it is missing.
     pub fn target(&self) -> Result<&str, RunError> {
         self.target.as_deref().ok_or(RunError::Missing("target column"))
@@ -414,6 +447,11 @@ impl Settings {
         options.series = self.series.clone().unwrap_or_default();
         options.types = self.types.clone().unwrap_or_default();
         options.time.clone_from(&self.time);
+        options.pictures = PictureOptions {
+            side: self.image_size,
+            most_held: self.image_memory.map(|megabytes| megabytes.saturating_mul(1_000_000)),
+            skip_unreadable: self.on_bad_row.unwrap_or_default() == BadRow::Skip,
+        };
         options.task = self.task.and_then(Choice::chosen);
         Ok(options)
     }

@@ -9,6 +9,7 @@
 //! Whoever reads data implements [`Samples`]; whoever trains asks for [`Block`]s. Neither knows the other, and this crate
 //! knows neither files nor tensors.
 
+mod augment;
 mod data;
 mod draws;
 mod input;
@@ -22,6 +23,7 @@ mod softmax;
 mod source_losses;
 mod target;
 
+pub use augment::{Augmented, Change, UnknownChange};
 pub use data::{Data, DataError, Relabel};
 pub use draws::{Draws, box_muller};
 pub use input::InputSpec;

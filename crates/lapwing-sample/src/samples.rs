@@ -26,6 +26,11 @@ pub trait Samples: Sync {
         None
     }
 
+    /// Whether training is to see [augmented](View::Augmented) views of its rows.
+    fn augments(&self) -> bool {
+        false
+    }
+
     /// Whether there is no row.
     fn is_empty(&self) -> bool {
         self.len() == 0

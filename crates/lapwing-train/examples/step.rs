@@ -62,7 +62,11 @@ fn cases() -> Vec<Case> {
         },
         Case {
             name: "ResNet-20",
-            architecture: Architecture::ResNet20(ResNet20Config { outputs: 10 }),
+            architecture: Architecture::ResNet20(ResNet20Config {
+                outputs: 10,
+                height: 32,
+                width: 32,
+            }),
             batch_size: 128,
             rows: 1_280,
             epochs: 1,

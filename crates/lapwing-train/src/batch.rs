@@ -50,6 +50,7 @@ impl Batch {
         mut rows: Vec<u32>,
         (step, epoch, pace): (u64, usize, Pace),
         workers: Workers<'_>,
+        seed: u64,
         device: &Device,
     ) -> Result<Self, TrainError> {
         let (whole, own) = (rows.len(), workers.own_rows(rows.len()));
@@ -59,6 +60,10 @@ impl Batch {
             rows = rows[own.clone()].to_vec();
             labels = labels.get(own.clone()).unwrap_or_default().to_vec();
         }
+        let view = match data.samples.augments() {
+            true => View::Augmented { seed, step, copy: 0 },
+            false => View::Plain,
+        };
         let part = |shard: usize| -> Result<Option<Part>, TrainError> {
             let range = workers.rows_of(shard, whole);
             let range = range.start - own.start..range.end - own.start;
@@ -72,7 +77,7 @@ impl Batch {
                 }
                 Targets::Values(_) => BatchTargets::of(data.targets, target, some, device)?,
             };
-            let input = Input::gather(data.samples, some, View::Plain, device)?;
+            let input = Input::gather(data.samples, some, view, device)?;
             Ok(Some(Part { shard, rows: range, input, targets }))
         };
         let parts = workers.own().filter_map(|shard| part(shard).transpose());

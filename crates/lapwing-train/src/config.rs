@@ -42,10 +42,15 @@ impl TrainConfig {
             return Err(TrainError::Outputs { found, expected });
         }
         let refuse = |what| Err(TrainError::Config(what));
-        let (Schedule::Constant { learning_rate } | Schedule::Cosine { learning_rate }) =
-            self.schedule;
+        let learning_rate = self.schedule.highest();
         if !(learning_rate > 0.0 && learning_rate.is_finite()) {
             return refuse("the learning rate must be a number above 0");
+        }
+        if matches!(self.schedule, Schedule::EpochCosine { least, .. } if !(0.0..=learning_rate).contains(&least))
+            || matches!(self.schedule, Schedule::Stairs { factor, every, .. }
+                if !(0.0..=1.0).contains(&factor) || every == 0)
+        {
+            return refuse("a learning rate falls to a number from 0, by a factor of at most 1");
         }
         if self.batch_size == 0 || self.epochs == 0 || self.patience == 0 {
             return refuse("batch size, epochs and patience must be at least 1");

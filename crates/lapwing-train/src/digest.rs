@@ -44,6 +44,9 @@ pub(crate) fn of_the_rest(data: &Data<'_>) -> blake3::Hash {
             part(&mut hasher, values.len(), values.iter().map(|value| value.to_le_bytes()));
         }
     }
+    if data.samples.augments() {
+        part(&mut hasher, 9, "augmented".bytes().map(|byte| [byte]));
+    }
     if let Some(relabel) = data.relabel {
         let identity = relabel.identity();
         part(&mut hasher, identity.len(), identity.into_iter().map(|byte| [byte]));

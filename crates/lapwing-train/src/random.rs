@@ -12,6 +12,8 @@ pub(crate) enum Purpose {
     Order = 2,
     /// Dropout masks (index: step).
     Dropout = 3,
+    /// Rows that are drawn with replacement (index: epoch).
+    Sample = 4,
 }
 
 impl From<Purpose> for u64 {

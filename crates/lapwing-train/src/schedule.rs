@@ -17,9 +17,38 @@ pub enum Schedule {
         /// The highest rate.
         learning_rate: f64,
     },
+    /// The same within an epoch, and from one to the next along half a cosine, which would reach `least` after the last.
+    EpochCosine {
+        /// The rate of the first epoch.
+        learning_rate: f64,
+        /// What the cosine ends at.
+        least: f64,
+        /// Epochs planned.
+        epochs: usize,
+    },
+    /// Multiplied by `factor` after every so many epochs.
+    Stairs {
+        /// The rate of the first epochs.
+        learning_rate: f64,
+        /// What each stair leaves of it.
+        factor: f64,
+        /// Epochs of a stair.
+        every: usize,
+        /// Epochs planned.
+        epochs: usize,
+    },
 }
 
 impl Schedule {
+    /// The highest rate.
+    pub fn highest(&self) -> f64 {
+        let (Schedule::Constant { learning_rate }
+        | Schedule::Cosine { learning_rate }
+        | Schedule::EpochCosine { learning_rate, .. }
+        | Schedule::Stairs { learning_rate, .. }) = *self;
+        learning_rate
+    }
+
     /// The rate of `step` (from 0) of `steps`.
     pub fn rate(&self, step: u64, steps: u64) -> f64 {
         match *self {
@@ -30,8 +59,22 @@ impl Schedule {
                 let fall = ((done - 0.5) / 0.5).clamp(0.0, 1.0);
                 learning_rate * rise * 0.5 * (1.0 + (std::f64::consts::PI * fall).cos())
             }
+            Schedule::EpochCosine { learning_rate, least, epochs } => {
+                let done = epoch(step, steps, epochs) as f64 / epochs.max(1) as f64;
+                let share = 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
+                least + (learning_rate - least) * share
+            }
+            Schedule::Stairs { learning_rate, factor, every, epochs } => {
+                let stairs = epoch(step, steps, epochs) / every.max(1) as u64;
+                learning_rate * factor.powi(i32::try_from(stairs).unwrap_or(i32::MAX))
+            }
         }
     }
+}
+
+/// The epoch of a step: all epochs have equally many.
+fn epoch(step: u64, steps: u64, epochs: usize) -> u64 {
+    step / (steps / epochs.max(1) as u64).max(1)
 }
 
 #[cfg(test)]
@@ -47,6 +90,25 @@ mod tests {
         assert!((rate(750) - 0.005).abs() < 1e-12);
         assert!(rate(999) < 1e-6 && rate(999) > 0.0);
         assert!((0..1_000).all(|step| rate(step) > 0.0 && rate(step) <= 0.01));
+    }
+
+    #[test]
+    fn rates_by_epoch_are_pytorchs() {
+        // CosineAnnealingLR(T_max=40, eta_min=2e-4) from 1e-3, stepped after each epoch: 1e-3, 9.9877e-4, … 6e-4 at 20.
+        let cosine = Schedule::EpochCosine { learning_rate: 1e-3, least: 2e-4, epochs: 40 };
+        let rate = |epoch: u64| cosine.rate(epoch * 7, 280);
+        assert_eq!((rate(0), cosine.rate(6, 280)), (1e-3, 1e-3));
+        assert!((rate(1) - 9.987_669_4e-4).abs() < 1e-10, "{}", rate(1));
+        assert!((rate(20) - 6e-4).abs() < 1e-15);
+        assert!(rate(39) > 2e-4 && rate(39) < 2.02e-4);
+        // StepLR(step_size=30, gamma=0.1) from 0.1.
+        let stairs = Schedule::Stairs { learning_rate: 0.1, factor: 0.1, every: 30, epochs: 90 };
+        let rate = |epoch: u64| stairs.rate(epoch * 5 + 4, 450);
+        let rates = [0, 29, 30, 59, 60, 89].map(rate);
+        let expected: [f64; 6] = [0.1, 0.1, 0.01, 0.01, 0.001, 0.001];
+        assert!(rates.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-15), "{rates:?}");
+        assert_eq!((stairs.highest(), cosine.highest()), (0.1, 1e-3));
+        assert!(cosine.rate(3, 0).is_finite() && stairs.rate(0, 0) == 0.1);
     }
 
     #[test]

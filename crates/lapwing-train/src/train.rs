@@ -24,6 +24,7 @@ use crate::optimiser::Pace;
 use crate::order::mixed;
 use crate::parameters::{Parameter, read, write};
 use crate::random::Purpose;
+use crate::sampling::Sampling;
 use crate::shards::Workers;
 
 /// How far a run has come; the part of its state that is neither parameters nor method.
@@ -73,6 +74,7 @@ pub struct Trainer<'a> {
     pub(crate) best: Option<Vec<Parameter>>,
     /// Batches per epoch.
     batches: usize,
+    sampling: Sampling,
 }
 
 impl<'a> Trainer<'a> {
@@ -128,7 +130,18 @@ impl<'a> Trainer<'a> {
             progress: Progress::default(),
             best: None,
             batches,
+            sampling: Sampling::default(),
         })
+    }
+
+    /// With other rows in an epoch; a run goes on only with those it began with.
+    #[must_use]
+    pub fn with_sampling(mut self, sampling: Sampling) -> Self {
+        if sampling != self.sampling {
+            self.settings.extend(format!("{sampling:?}").bytes());
+            self.sampling = sampling;
+        }
+        self
     }
 
     /// Trains until all epochs are done, patience is over or the observer breaks off. With `checkpoints`, the state is
@@ -172,12 +185,14 @@ impl<'a> Trainer<'a> {
     fn remaining_batches(&self) -> (Vec<Vec<u32>>, usize) {
         let TrainConfig { seed, batch_size, .. } = self.config;
         let Data { sources, samples, .. } = self.learner.data;
-        let mut order = self.learner.train.to_vec();
-        let mut draws = Draws::of(seed, Purpose::Order, 0, self.progress.epoch as u64);
-        match samples.blocks() {
-            None => draws.shuffle(&mut order),
-            Some(blocks) => order = mixed(&order, blocks, &mut draws),
-        }
+        let epoch = self.progress.epoch as u64;
+        let order = match (self.sampling, samples.blocks()) {
+            (Sampling::Shuffled, Some(blocks)) => {
+                let mut draws = Draws::of(seed, Purpose::Order, 0, epoch);
+                mixed(&self.learner.train, blocks, &mut draws)
+            }
+            (sampling, _) => sampling.order(&self.learner.train, sources, seed, epoch),
+        };
         let mut batches = self.method.batches(&order, batch_size, sources);
         batches.drain(..self.progress.batch.min(batches.len()));
         let rows_at_once = batch_size.min(self.learner.train.len());
@@ -188,11 +203,12 @@ impl<'a> Trainer<'a> {
     fn gather(&self) -> impl Fn(usize, Vec<u32>) -> Result<Batch, TrainError> + Send + use<'a> {
         let Learner { data, target, ref device, workers, .. } = self.learner;
         let (schedule, steps, device) = (self.config.schedule, self.steps(), device.clone());
+        let seed = self.config.seed;
         let Progress { step: first, epoch, .. } = self.progress;
         move |place, rows| {
             let step = first + place as u64;
             let pace = Pace::new(schedule.rate(step, steps));
-            Batch::gather(&data, &target, rows, (step, epoch, pace), workers, &device)
+            Batch::gather(&data, &target, rows, (step, epoch, pace), workers, seed, &device)
         }
     }
 

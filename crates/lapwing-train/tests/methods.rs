@@ -493,7 +493,7 @@ fn a_network_for_images_trains_stops_and_goes_on_with_its_running_statistics() {
     let data = moons(8, &[0.0, 0.0], 5);
     let rows = Stretched::pictures(&data.rows);
     let settings = TrainConfig {
-        architecture: Architecture::ResNet20(ResNet20Config { outputs: 2 }),
+        architecture: Architecture::ResNet20(ResNet20Config { outputs: 2, height: 32, width: 32 }),
         optimiser: OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 1e-4 },
         schedule: Schedule::Constant { learning_rate: 0.01 },
         batch_size: 6,

@@ -8,9 +8,10 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use lapwing_data::Kind;
 use lapwing_run::{
-    Choice, Comparison, Difference, Job, Metrics, ModelKind, Outcome, Prepared, Settings, Spread,
-    Watch,
+    BadRow, Choice, Comparison, Difference, Job, Metrics, ModelKind, Outcome, Prepared, Settings,
+    Spread, Watch,
 };
+use lapwing_sample::Change;
 use lapwing_train::{MethodKind, Task};
 use serde_json::{Map, Value, json};
 
@@ -19,6 +20,7 @@ use crate::output::count;
 use crate::progress::Progress;
 use crate::say::say;
 use crate::table::TextTable;
+use crate::train::BadRowWord;
 use crate::words;
 
 /// Parts into which the progress of one training is cut.
@@ -98,6 +100,22 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COLUMN")]
     image: Option<String>,
 
+    /// Pixels of a side that pictures are stretched to [default: 64 where half of them are that large, else 32]
+    #[arg(long, value_name = "PIXELS")]
+    image_size: Option<usize>,
+
+    /// Megabytes of pictures to hold; larger sets are read from their files batch by batch [default: 1073]
+    #[arg(long, value_name = "MB")]
+    image_memory: Option<u64>,
+
+    /// What becomes of pictures at random while training: flip, crop, or both
+    #[arg(long, value_name = "CHANGE,…", value_delimiter = ',', num_args = 0..=1, default_missing_value = "flip,crop")]
+    augment: Option<Vec<Change>>,
+
+    /// A row whose picture cannot be read is an error, or left out and counted [default: fail]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    on_bad_row: Option<BadRowWord>,
+
     /// What is learnt: auto, classification or regression [default: auto]
     #[arg(long, value_parser = words::task())]
     task: Option<Choice<Task>>,
@@ -145,7 +163,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for (at, model) in arguments.model.iter().enumerate() {
         ensure!(!arguments.model[..at].contains(model), "--model names {model} twice");
     }
-    let settings = arguments.settings()?;
+    let settings = arguments.settings()?.for_folder();
     let mut prepared = Prepared::read(&settings)?;
     ensure!(prepared.test_rows() > 0, "there is no row to test on; see --test-fraction and --test");
     if !arguments.quiet {
@@ -203,6 +221,10 @@ impl Arguments {
             ignore: self.ignore.clone(),
             text: self.text.clone(),
             series: self.series.clone(),
+            image_size: self.image_size,
+            image_memory: self.image_memory,
+            augment: self.augment.clone(),
+            on_bad_row: self.on_bad_row.map(BadRow::from),
             types: self.image.clone().map(|column| [(column, Kind::Image)].into()),
             task: self.task,
             test: self.test.clone(),

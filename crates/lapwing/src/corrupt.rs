@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "P", default_value_t = Level::FULL, allow_negative_numbers = true)]
     level: Level,
 
-    /// The columns that noise of the inputs changes [default: all numeric ones]
+    /// The columns that noise of the inputs changes [default: all numeric ones, or all of free text for words]
     #[arg(long, value_name = "A,B")]
     features: Option<Vec<String>>,
 

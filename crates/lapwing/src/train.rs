@@ -9,9 +9,10 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lapwing_data::{ColumnSchema, Kind, Role, TableFile};
 use lapwing_run::{
-    Candidates, Checkpoints, Choice, Job, LossName, ModelKind, OptimiserName, Prepared, Results,
-    RunDirectory, RunError, Settings,
+    BadRow, Candidates, Checkpoints, Choice, Job, LossName, ModelKind, OptimiserName, Prepared,
+    Results, RunDirectory, RunError, Settings,
 };
+use lapwing_sample::Change;
 use lapwing_train::{CheckpointDir, MethodKind, Task, TrainError};
 use serde::Serialize;
 
@@ -35,7 +36,8 @@ const MOST_THREADS: usize = 512;
 
 /// Train on a table whose rows come from many sources, and judge the sources
 ///
-/// DATA is a CSV, TSV or Parquet file (.gz and .zst, too) with a header. The run directory holds the model, a verdict
+/// DATA is a CSV, TSV or Parquet file (.gz and .zst, too) with a header, or a folder with a folder of pictures per class
+/// and a sources.csv. The run directory holds the model, a verdict
 /// per source (sources.csv), metrics, the course of every source's loss and weight, and report.html.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -44,6 +46,7 @@ Examples:
   lapwing train visits.csv --target outcome --source hospital --test checked.csv --out runs/visits
   lapwing train visits.csv --target outcome --source hospital --trust \"St. Mary\" --floor 0.05
   lapwing train answers.csv --target label --source annotator --item question
+  lapwing train photos.csv --target species --source camera --image file --augment
   lapwing train --resume runs/visits")]
 pub(crate) struct Arguments {
     /// The table
@@ -100,6 +103,21 @@ struct TableFlags {
     /// unless it is among --features
     #[arg(long, value_name = "COLUMN")]
     time: Option<String>,
+    /// Pixels of a side that pictures are stretched to [default: 64 where half of them are that large, else 32]
+    #[arg(long, value_name = "PIXELS")]
+    image_size: Option<usize>,
+
+    /// Megabytes of pictures to hold; larger sets are read from their files batch by batch [default: 1073]
+    #[arg(long, value_name = "MB")]
+    image_memory: Option<u64>,
+
+    /// What becomes of pictures at random while training: flip, crop, or both
+    #[arg(long, value_name = "CHANGE,…", value_delimiter = ',', num_args = 0..=1, default_missing_value = "flip,crop")]
+    augment: Option<Vec<Change>>,
+
+    /// A row whose picture cannot be read is an error, or left out and counted [default: fail]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    on_bad_row: Option<BadRowWord>,
 
     /// What columns hold, where it is inferred wrongly: numeric, categorical, date or text
     #[arg(long, value_name = "A=TYPE,…", value_parser = typed)]
@@ -288,6 +306,23 @@ enum OptimiserWord {
     Sgd,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum BadRowWord {
+    /// It is an error that names the row
+    Fail,
+    /// It is left out, and counted
+    Skip,
+}
+
+impl From<BadRowWord> for BadRow {
+    fn from(word: BadRowWord) -> Self {
+        match word {
+            BadRowWord::Fail => Self::Fail,
+            BadRowWord::Skip => Self::Skip,
+        }
+    }
+}
+
 /// Columns with their types.
 type Types = Vec<(String, Kind)>;
 
@@ -355,6 +390,10 @@ impl Arguments {
             text: table.text.clone(),
             series: table.series.clone(),
             time: table.time.clone(),
+            image_size: table.image_size,
+            image_memory: table.image_memory,
+            augment: table.augment.clone(),
+            on_bad_row: table.on_bad_row.map(BadRow::from),
             types: table.types(),
             task: table.task,
             test: table.test.clone(),
@@ -463,6 +502,7 @@ impl Beginning {
             let inputs: Vec<&Path> = asked.data.iter().chain(&asked.test).map(|p| &**p).collect();
             RunDirectory::check(&out, arguments.output.force, &inputs)?;
         }
+        let asked = asked.for_folder();
         Ok(Some(Self { asked, out, before }))
     }
 }

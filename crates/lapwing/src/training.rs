@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use lapwing_data::{Dataset, Role, Unseen, Warning};
+use lapwing_data::{Column, Dataset, Role, Unseen, Warning};
 use lapwing_run::{Candidates, Job, Prepared, Unjudged, Watch};
 use lapwing_train::Resumed;
 
@@ -28,6 +28,16 @@ pub(crate) fn describe(prepared: &Prepared, candidates: &Candidates<'_>) {
         prepared.test.as_ref().map(|test| test.dropped.total()).filter(|&n| n > 0)
     {
         say!("{} of the test file dropped: no target", counted(dropped, "row"));
+    }
+    for (side, bytes, held) in dataset.table.columns().iter().filter_map(Column::pictures) {
+        let megabytes = bytes.div_ceil(1_000_000);
+        match held {
+            true => say!("pictures of {side} × {side} pixels, {megabytes} MB in memory"),
+            false => say!(
+                "pictures of {side} × {side} pixels, {megabytes} MB in all: read from their files batch by batch \
+                 (--image-memory)"
+            ),
+        }
     }
     describe_rows(prepared);
     match candidates {

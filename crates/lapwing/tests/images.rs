@@ -6,7 +6,8 @@ mod tables;
 
 use tables::{Numbers, Place, killed};
 
-const TRAIN: &str = "train photos.csv --target stripes --source camera --image file --epochs 12 -q";
+const TRAIN: &str =
+    "train photos.csv --target stripes --source camera --image file --image-size 16 --epochs 12 -q";
 
 /// A picture of 12 × 12 with stripes that lie or stand, in any two colours, and the word for them.
 fn stripes(numbers: &mut Numbers) -> (Vec<u8>, &'static str) {
@@ -54,7 +55,8 @@ fn pictures_are_learnt_from_judged_shown_and_predicted() {
         place.lapwing(&format!("{} --out run", TRAIN.replace(" -q", ""))).assert().success();
     let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
     assert!(said.contains("pictures are learnt from alone"), "{said}");
-    assert!(said.contains("network conv3net"), "{said}");
+    assert!(said.contains("network small-cnn"), "{said}");
+    assert!(said.contains("pictures of 16 × 16 pixels, 1 MB in memory"), "{said}");
     let sources = place.text("run/sources.csv");
     let verdict = |camera: &str| {
         let line = sources.lines().find(|line| line.starts_with(&format!("{camera},"))).unwrap();
@@ -133,4 +135,138 @@ fn a_picture_that_is_gone_when_predicting_leaves_no_file() {
     place.refuses("evaluate run checked.csv", &["checked.csv, line 9", "a7-1.png"]);
     place.write("other.csv", "file,camera\nphotos/a1-1.png,a\n");
     place.lapwing("predict run other.csv").assert().success();
+}
+
+/// Trains for two epochs, without judging labels.
+fn short(flags: &str) -> String {
+    format!("{TRAIN} --no-folds {flags}").replace("--epochs 12", "--epochs 2")
+}
+
+#[test]
+fn pictures_that_are_read_batch_by_batch_give_the_same_bytes_as_those_in_memory() {
+    let place = photos();
+    place.lapwing(&short("--augment --out held")).assert().success();
+    let loud = short("--augment --out read --image-memory 0").replace(" -q", "");
+    let output = place.lapwing(&loud).assert().success();
+    let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("batch by batch"), "{said}");
+    for name in ["model.safetensors", "model.json", "sources.csv"] {
+        assert!(
+            place.read(&format!("held/{name}")) == place.read(&format!("read/{name}")),
+            "{name}"
+        );
+    }
+    place.lapwing(&short("--out plain")).assert().success();
+    assert!(place.read("plain/model.safetensors") != place.read("held/model.safetensors"));
+    assert!(place.text("held/config.toml").contains("augment = [\"flip\", \"crop\"]"));
+    place.refuses(&short("--augment turn --out none"), &["turn", "flip or crop"]);
+}
+
+#[test]
+fn a_killed_training_on_changed_pictures_goes_on_to_the_same_bytes() {
+    let place = photos();
+    let train = format!("{TRAIN} --no-folds --augment flip");
+    place.lapwing(&format!("{train} --out whole")).assert().success();
+    killed(&place, &train, "cut");
+    place.lapwing("train --resume cut -q").assert().success();
+    assert!(place.read("whole/model.safetensors") == place.read("cut/model.safetensors"));
+}
+
+#[test]
+fn a_picture_that_was_replaced_or_has_gone_since_a_run_began_is_not_trained_on() {
+    let place = photos();
+    let train = format!("{TRAIN} --no-folds --image-memory 0");
+    killed(&place, &train, "cut");
+    // Several, as one of them may be a row that is tested on.
+    let names: Vec<String> = (0..10).map(|at| format!("photos/b{at}-5.png")).collect();
+    let whole: Vec<Vec<u8>> = names.iter().map(|name| place.read(name)).collect();
+    let (other, write) = (place.read("photos/c1-5.png"), |name: &String, bytes: &[u8]| {
+        std::fs::write(place.path(name), bytes).unwrap();
+    });
+    names.iter().for_each(|name| write(name, &other));
+    place.refuses("train --resume cut -q", &[]);
+    names.iter().zip(&whole).for_each(|(name, bytes)| write(name, bytes));
+    std::fs::remove_file(place.path("photos/b3-5.png")).unwrap();
+    place.refuses("train --resume cut -q", &["photos.csv, line 65", "photos/b3-5.png"]);
+    write(&names[3], &whole[3]);
+    place.lapwing("train --resume cut -q").assert().success();
+}
+
+#[test]
+fn rows_with_bad_pictures_are_left_out_counted_and_reported_where_asked() {
+    let place = photos();
+    place.write("photos/b3-5.png", "<html>gone</html>");
+    std::fs::remove_file(place.path("photos/c1-5.png")).unwrap();
+    let loud = short("--on-bad-row skip --out run").replace(" -q", "");
+    let output = place.lapwing(&loud).assert().success();
+    let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("2 rows dropped: 2 with a picture that cannot be read"), "{said}");
+    assert!(said.contains("line 65") && said.contains("b3-5.png is not a PNG"), "{said}");
+    assert!(place.text("run/report.html").contains("b3-5.png"));
+    place.refuses(&short("--on-bad-row fail --out other"), &["photos.csv, line 65"]);
+    let files = "file,camera,stripes\nnone.png,a,lying\nnone.png,b,standing\n";
+    place.write("none.csv", files);
+    let none = short("--on-bad-row skip --out other").replace("photos.csv", "none.csv");
+    place.refuses(&none, &["every row was dropped", "cannot be read"]);
+}
+
+#[test]
+fn pictures_have_the_size_that_is_asked_for() {
+    let place = photos();
+    let train = short("--out run").replace("--image-size 16", "--image-size 48").replace(" -q", "");
+    let output = place.lapwing(&train).assert().success();
+    let said = String::from_utf8(output.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("pictures of 48 × 48 pixels"), "{said}");
+    place.lapwing("predict run checked.csv").assert().success();
+    let tiny = short("--out none").replace("--image-size 16", "--image-size 4");
+    place.refuses(&tiny, &["4 × 4", "8 to 512"]);
+}
+
+#[test]
+fn a_folder_of_class_folders_with_a_list_of_sources_is_a_table() {
+    let place = Place::new();
+    let mut numbers = Numbers::new(3);
+    let mut list = String::from("file,source\n");
+    for (folder, sources) in [("photos", "abcd"), ("new", "a")] {
+        for word in ["lying", "standing"] {
+            std::fs::create_dir_all(place.path(&format!("{folder}/{word}"))).unwrap();
+        }
+        for source in sources.chars() {
+            for at in 0..50 {
+                let (png, mut word) = stripes(&mut numbers);
+                if source == 'd' {
+                    word = if numbers.next() < 0.5 { "lying" } else { "standing" };
+                }
+                let file = format!("{word}/{source}{at}.png");
+                std::fs::write(place.path(&format!("{folder}/{file}")), png).unwrap();
+                if folder == "photos" {
+                    list.push_str(&format!("{file},{source}\n"));
+                }
+            }
+        }
+    }
+    place.refuses("train photos --out run -q", &["photos", "no column \"source\""]);
+    place.write("photos/sources.csv", &list);
+    place
+        .lapwing("train photos --out run --epochs 12 --image-size 16 --no-folds -q")
+        .assert()
+        .success();
+    let config = place.text("run/config.toml");
+    assert!(
+        config.contains("target = \"class\"") && config.contains("file = \"image\""),
+        "{config}"
+    );
+    assert_eq!(place.text("run/sources.csv").lines().count(), 5);
+    let output = place.lapwing("evaluate run new --json").assert().success();
+    let found: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert!(found.to_string().contains("accuracy"), "{found}");
+    let output = place.lapwing("predict run new").assert().success();
+    let predicted = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert_eq!(predicted.lines().count(), 51);
+    let lying = std::fs::read_dir(place.path("new/lying")).unwrap().count();
+    let right = predicted.lines().skip(1).enumerate().filter(|(row, line)| {
+        line.split(',').nth(1) == Some(if *row < lying { "lying" } else { "standing" })
+    });
+    assert!(right.count() >= 45, "{predicted}");
+    place.refuses("train photos/lying --out none", &["source"]);
 }

@@ -5,15 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use super::Preprocessing;
 use crate::dataset::Dataset;
-use crate::error::DataError;
-use crate::picture::{NUMBERS, SIDE};
+use crate::error::{DataError, Place};
+use crate::gallery::Gallery;
+use crate::picture::{ALLOWED, CHANNELS, SIDES, numbers};
 use crate::schema::{Kind, Schema};
 use crate::table::{Table, Values};
 
 /// Version of the saved form.
 const VERSION: u32 = 1;
-const CHANNELS: usize = 3;
-const SPEC: InputSpec = InputSpec::Image { height: SIDE, width: SIDE, channels: CHANNELS };
+/// Most pictures that the scale of the channels is measured on; more do not change it.
+const MEASURED: usize = 1 << 14;
+/// Pictures that are looked at together.
+const TOGETHER: usize = 256;
 
 /// Mean and deviation of red, green and blue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,7 +45,10 @@ impl TryFrom<Saved> for PictureScale {
         }
         schema.check()?;
         let kinds: Vec<Kind> = schema.features().map(|column| column.kind).collect();
-        if kinds != [Kind::Image] || !channels.iter().all(Scale::is_sound) {
+        let side_is_sound = schema.features().all(|column| {
+            column.storage.width == 0 || ALLOWED.contains(&column.storage.width)
+        });
+        if kinds != [Kind::Image] || !side_is_sound || !channels.iter().all(Scale::is_sound) {
             let what = "there is not one column of pictures with a scale for each of its channels";
             return Err(DataError::EncoderInvalid(what.to_owned()));
         }
@@ -55,10 +61,12 @@ impl Preprocessing for PictureScale {
 
     fn fit(dataset: &Dataset, rows: &[u32]) -> Result<Self, DataError> {
         let schema = dataset.schema.clone();
-        let pixels = pixels(&schema, &dataset.table)?;
+        let gallery = gallery(&schema, &dataset.table)?;
         let mut counts = [[0_u64; 256]; CHANNELS];
-        for &row in rows {
-            for pixel in pixels[NUMBERS * row as usize..][..NUMBERS].chunks_exact(CHANNELS) {
+        let every = rows.len().div_ceil(MEASURED).max(1);
+        let measured: Vec<u32> = rows.iter().copied().step_by(every).collect();
+        for rows in measured.chunks(TOGETHER) {
+            for pixel in gallery.gather(rows)?.chunks_exact(CHANNELS) {
                 for (counts, &colour) in counts.iter_mut().zip(pixel) {
                     counts[usize::from(colour)] += 1;
                 }
@@ -72,12 +80,20 @@ impl Preprocessing for PictureScale {
     }
 
     fn spec(&self) -> InputSpec {
-        SPEC
+        let side = self.schema.features().next().map_or(0, |column| column.storage.width);
+        let side = if side == 0 { SIDES[0] } else { side };
+        InputSpec::Image { height: side, width: side, channels: CHANNELS }
     }
 
     fn bind<'a>(&'a self, table: &'a Table) -> Result<Box<dyn Samples + 'a>, DataError> {
+        let pictures = gallery(&self.schema, table)?;
+        if numbers(pictures.gallery.side()) != self.spec().size() {
+            let what = "the pictures of the table were read in another size";
+            return Err(DataError::EncoderInvalid(what.to_owned()));
+        }
         Ok(Box::new(Pictures {
-            pixels: pixels(&self.schema, table)?,
+            pictures,
+            spec: self.spec(),
             channels: self.channels,
             len: table.len(),
         }))
@@ -96,27 +112,40 @@ fn scale(counts: &[u64; 256]) -> Scale {
     Scale { mean, std: if std > 0.0 { std } else { 1.0 } }
 }
 
-/// The pixels of the pictures of a table.
-fn pixels<'a>(schema: &Schema, table: &'a Table) -> Result<&'a [u8], DataError> {
+/// The pictures of a table.
+fn gallery<'a>(schema: &Schema, table: &'a Table) -> Result<Hung<'a>, DataError> {
     let invalid = |what: &str| DataError::EncoderInvalid(what.to_owned());
     let column = schema.features().next().ok_or_else(|| invalid("there is no picture"))?;
     match table.column(&column.name).map(crate::table::Column::values) {
-        Some(Values::Pictures { pixels, .. }) => Ok(pixels),
+        Some(Values::Pictures(gallery)) => Ok(Hung { gallery, table, column: column.name.clone() }),
         _ => Err(invalid("the table was read without its pictures")),
+    }
+}
+
+/// The pictures of a table, which knows where each of them stands.
+struct Hung<'a> {
+    gallery: &'a Gallery,
+    table: &'a Table,
+    column: String,
+}
+
+impl Hung<'_> {
+    fn gather(&self, rows: &[u32]) -> Result<Vec<u8>, SampleError> {
+        self.gallery.gather(rows).map_err(|(row, source)| {
+            let (path, number) = (self.table.path().to_owned(), self.table.row_number(row));
+            let place = Place { path, line: None, row: number };
+            let reason = DataError::Picture { place, column: self.column.clone(), source };
+            SampleError::Unreadable { row, reason: Box::new(reason) }
+        })
     }
 }
 
 /// The rows of a table as pictures.
 struct Pictures<'a> {
-    pixels: &'a [u8],
+    pictures: Hung<'a>,
+    spec: InputSpec,
     channels: [Scale; CHANNELS],
     len: usize,
-}
-
-impl Pictures<'_> {
-    fn picture(&self, row: u32) -> &[u8] {
-        &self.pixels[NUMBERS * row as usize..][..NUMBERS]
-    }
 }
 
 impl Samples for Pictures<'_> {
@@ -125,7 +154,7 @@ impl Samples for Pictures<'_> {
     }
 
     fn spec(&self) -> InputSpec {
-        SPEC
+        self.spec
     }
 
     fn gather(&self, rows: &[u32], view: View) -> Result<Block, SampleError> {
@@ -137,26 +166,55 @@ impl Samples for Pictures<'_> {
             let scaled = |colour: u32| (f64::from(colour) - scale.mean) / scale.std;
             (0..256).map(|colour| scaled(colour) as f32).collect::<Vec<f32>>()
         });
-        let mut values = Vec::with_capacity(NUMBERS * rows.len());
-        for &row in rows {
-            let pixels = self.picture(row).chunks_exact(CHANNELS);
-            values.extend(pixels.flat_map(|pixel| {
-                [0, 1, 2].map(|channel| tables[channel][usize::from(pixel[channel])])
-            }));
-        }
+        let pixels = self.pictures.gather(rows)?;
+        let scaled = |pixel: &[u8]| {
+            [0, 1, 2].map(|channel| tables[channel][usize::from(pixel[channel])])
+        };
+        let values = pixels.chunks_exact(CHANNELS).flat_map(scaled).collect();
         Ok(Block::of(values))
     }
 
     fn exhibit(&self, row: u32) -> Result<Exhibit, SampleError> {
         self.check_rows(&[row])?;
-        let (width, height) = (SIDE as u32, SIDE as u32);
-        Ok(Exhibit::Picture { width, height, rgb: self.picture(row).to_vec() })
+        let (side, rgb) = shrunk(self.pictures.gallery.side(), self.pictures.gather(&[row])?);
+        Ok(Exhibit::Picture { width: side as u32, height: side as u32, rgb })
     }
+}
+
+/// Most pixels of a side of what a person is shown.
+const SHOWN: usize = 64;
+
+/// A picture by the means of equal squares of its pixels, as few that it is small enough to be shown; rows and columns left
+/// over are cut off.
+fn shrunk(side: usize, rgb: Vec<u8>) -> (usize, Vec<u8>) {
+    let step = side.div_ceil(SHOWN);
+    if step <= 1 {
+        return (side, rgb);
+    }
+    let small = side / step;
+    let mean = |row: usize, column: usize, channel: usize| {
+        let places = (0..step * step).map(|at| (row * step + at / step, column * step + at % step));
+        let sum: usize =
+            places.map(|(y, x)| usize::from(rgb[(y * side + x) * CHANNELS + channel])).sum();
+        (sum / (step * step)) as u8
+    };
+    let cells = (0..small * small * CHANNELS)
+        .map(|at| (at / CHANNELS / small, at / CHANNELS % small, at % CHANNELS));
+    (small, cells.map(|(row, column, channel)| mean(row, column, channel)).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_person_is_shown_a_picture_that_is_not_larger_than_needed() {
+        assert_eq!(shrunk(2, vec![7; 12]), (2, vec![7; 12]));
+        let rgb: Vec<u8> = (0..130 * 130).flat_map(|at| [(at % 130 / 3 * 3) as u8, 1, 2]).collect();
+        let (side, small) = shrunk(130, rgb);
+        assert_eq!((side, small.len()), (43, 43 * 43 * 3));
+        assert_eq!(small[..6], [0, 1, 2, 3, 1, 2]);
+    }
 
     #[test]
     fn counted_values_have_the_scale_of_the_values() {

@@ -55,6 +55,14 @@ pub enum TableNoiseError {
         /// What it holds.
         is: Kind,
     },
+    /// No column of text.
+    #[error("{kind} changes texts, and {} has no column of free text; one can be named among the features", path.display())]
+    NoText {
+        /// The kind.
+        kind: NoiseKind,
+        /// The table.
+        path: PathBuf,
+    },
     /// Too few columns to change.
     #[error("{kind} needs {needed} numeric feature columns or more, {} has {found}", path.display())]
     Columns {

@@ -15,7 +15,7 @@ use lapwing_data::{
 
 use crate::{
     AddedNoise, Changes, ChunkShuffle, ClassSwap, Level, NoiseKind, RandomLabel,
-    RandomLabelPerSample, ReplaceWithNoise, UniformTarget,
+    RandomLabelPerSample, ReplaceWithNoise, TokenPermutation, TokenReplacement, UniformTarget,
 };
 use classes::Classes;
 pub use error::{TableNoiseError, TargetIs};
@@ -110,6 +110,12 @@ enum Noise {
         scales: Vec<Scale>,
     },
     Shuffle(ChunkShuffle),
+    Permute(TokenPermutation),
+    /// With the words of all texts.
+    Words {
+        noise: TokenReplacement,
+        words: Vec<String>,
+    },
 }
 
 impl TableNoise {
@@ -138,7 +144,7 @@ impl TableNoise {
         let kind = self.kind;
         let changes = kind.changes();
         let target = |is| TableNoiseError::Target { kind, target: self.target.clone(), is };
-        if self.features.is_some() && changes != Changes::Inputs {
+        if self.features.is_some() && !matches!(changes, Changes::Inputs | Changes::Texts) {
             return Err(TableNoiseError::NotOfInputs { kind, target: self.target.clone() });
         }
         match (changes, schema.task) {
@@ -150,6 +156,7 @@ impl TableNoise {
                 return Err(target(TargetIs::Date));
             }
             (Changes::Inputs, _) => {}
+            (Changes::Texts, _) => return self.text_columns(file, schema),
             _ => return Ok(Vec::new()),
         }
         let mut columns = Vec::new();
@@ -165,6 +172,29 @@ impl TableNoise {
         if columns.len() < needed {
             let path = file.path().to_owned();
             return Err(TableNoiseError::Columns { kind, needed, path, found: columns.len() });
+        }
+        Ok(columns)
+    }
+
+    /// The columns of text: those that are named, or all that hold free text.
+    fn text_columns(
+        &self,
+        file: &TableFile,
+        schema: &Schema,
+    ) -> Result<Vec<usize>, TableNoiseError> {
+        let columns: Vec<usize> = match &self.features {
+            Some(named) => {
+                named.iter().map(|name| file.position(name)).collect::<Result<_, _>>()?
+            }
+            None => {
+                let texts = |column: &&lapwing_data::ColumnSchema| column.kind == Kind::Text;
+                let texts = schema.columns.iter().filter(texts);
+                texts.map(|column| file.position(&column.name)).collect::<Result<_, _>>()?
+            }
+        };
+        if columns.is_empty() {
+            let (kind, path) = (self.kind, file.path().to_owned());
+            return Err(TableNoiseError::NoText { kind, path });
         }
         Ok(columns)
     }
@@ -288,6 +318,29 @@ impl Corruption {
                 changed.extend(columns.map(|((&column, scale), drawn)| {
                     (column, number_text(scale.mean + scale.std() * drawn))
                 }));
+                None
+            }
+            Noise::Permute(noise) => {
+                for &column in &self.request.columns {
+                    let text = record.get(column).unwrap_or_default();
+                    let mut words: Vec<&str> = text.split_whitespace().collect();
+                    noise.apply(index, &mut words);
+                    changed.push((column, words.join(" ")));
+                }
+                None
+            }
+            Noise::Words { noise, words } => {
+                for &column in &self.request.columns {
+                    let text = record.get(column).unwrap_or_default();
+                    let own: Vec<&str> = text.split_whitespace().collect();
+                    let new = noise.tokens(index, own.len());
+                    let word = |(own, new): (&&str, Option<u32>)| match new {
+                        Some(new) => words[new as usize].clone(),
+                        None => (*own).to_owned(),
+                    };
+                    let text: Vec<String> = own.iter().zip(new).map(word).collect();
+                    changed.push((column, text.join(" ")));
+                }
                 None
             }
             Noise::Shuffle(noise) => {

@@ -1,6 +1,6 @@
 //! The first pass over a table: all that noise has to know before it changes a row.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use lapwing_data::StringRecord;
 
@@ -8,7 +8,8 @@ use super::classes::Classes;
 use super::{Noise, Request, SourceCount, TableNoiseError, finite, key, usable};
 use crate::{
     AddedNoise, ChunkLabelFlip, ChunkLabelShuffle, ChunkShuffle, ClassSwap, ExactFlip, NoiseKind,
-    RandomLabel, RandomLabelPerSample, ReplaceWithNoise, UniformTarget,
+    RandomLabel, RandomLabelPerSample, ReplaceWithNoise, TokenPermutation, TokenReplacement,
+    UniformTarget,
 };
 
 /// What the first pass learns.
@@ -22,6 +23,8 @@ pub(super) struct Survey {
     /// Rows and labels of each chosen source, where the noise needs them all at once.
     labels: Vec<(Vec<u64>, Vec<u32>)>,
     lists_labels: bool,
+    /// The words of texts, where the noise draws from them.
+    words: BTreeSet<String>,
 }
 
 pub(super) struct Source {
@@ -45,6 +48,7 @@ impl Survey {
             scales: vec![Scale::default(); request.columns.len()],
             labels: vec![Default::default(); chosen],
             lists_labels,
+            words: BTreeSet::new(),
         }
     }
 
@@ -82,6 +86,16 @@ impl Survey {
                 self.labels[source].0.push(row - 1);
                 self.labels[source].1.push(class);
             }
+        }
+        if request.kind == NoiseKind::TokenReplacement {
+            for &column in &request.columns {
+                for word in record.get(column).unwrap_or_default().split_whitespace() {
+                    if !self.words.contains(word) {
+                        self.words.insert(word.to_owned());
+                    }
+                }
+            }
+            return Ok(());
         }
         for (scale, &column) in self.scales.iter_mut().zip(&request.columns) {
             if let Some(value) = record.get(column).and_then(finite) {
@@ -148,8 +162,17 @@ impl Survey {
                 Noise::Replace { noise: ReplaceWithNoise::new(seed), scales: self.scales }
             }
             NoiseKind::ChunkShuffle => Noise::Shuffle(ChunkShuffle::new(seed)),
+            NoiseKind::TokenPermutation => Noise::Permute(TokenPermutation::new(seed)),
+            NoiseKind::TokenReplacement => {
+                let words: Vec<String> = self.words.into_iter().collect();
+                Noise::Words { noise: TokenReplacement::new(seed, words.len() as u32), words }
+            }
             NoiseKind::Original => Noise::None,
-            NoiseKind::BatchLabelShuffle | NoiseKind::BatchLabelFlip | NoiseKind::HumanLabels => {
+            NoiseKind::BatchLabelShuffle
+            | NoiseKind::BatchLabelFlip
+            | NoiseKind::HumanLabels
+            | NoiseKind::PixelNoise
+            | NoiseKind::SignalNoise => {
                 return Err(TableNoiseError::Unfit { kind, reason: "it has no form for tables" });
             }
         })

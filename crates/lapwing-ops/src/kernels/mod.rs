@@ -7,6 +7,7 @@ pub(crate) mod bag;
 pub(crate) mod chance;
 pub(crate) mod columns;
 pub(crate) mod conv;
+pub(crate) mod conv_product;
 pub(crate) mod conv_weight;
 pub(crate) mod curves;
 pub(crate) mod elementwise;

@@ -113,6 +113,44 @@ pub(crate) fn multiply(
     }
 }
 
+/// Adds `a · b` to `sums`, `rows` × `columns`, row by row.
+pub(crate) fn add_product(
+    sums: &mut [f32],
+    [rows, columns, depth]: [usize; 3],
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+) {
+    assert!(a.holds(rows, depth) && b.holds(depth, columns));
+    assert_eq!(sums.len(), rows * columns);
+    let large = rows * columns * depth >= THREADS;
+    let parallelism = if large { Parallelism::Rayon(0) } else { Parallelism::None };
+    let stride = |distance: usize| distance as isize;
+    // SAFETY: both factors hold as many rows and columns as are read, and so do the sums.
+    unsafe {
+        gemm(
+            rows,
+            columns,
+            depth,
+            sums.as_mut_ptr(),
+            1,
+            stride(columns),
+            true,
+            a.values.as_ptr(),
+            stride(a.column),
+            stride(a.row),
+            b.values.as_ptr(),
+            stride(b.column),
+            stride(b.row),
+            1.0,
+            1.0,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}
+
 /// Adds `bias` to each row, then cuts off what is negative with `relu`.
 pub(crate) fn add_bias(y: &mut [f32], bias: &[f32], relu: bool) {
     if bias.is_empty() {

@@ -70,6 +70,22 @@ impl DataDir {
         self.root.as_deref().is_some_and(|root| find(root, official).is_some())
     }
 
+    /// The folder of a data set that is many files: the first of `folders` that holds `file`.
+    pub(crate) fn folder(
+        &self,
+        set: &'static str,
+        file: &'static str,
+        folders: &[&str],
+        page: &'static str,
+    ) -> Result<PathBuf, PaperError> {
+        let root = self.root.as_deref().ok_or(PaperError::NoDataDirectory { set, page })?;
+        let looked: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
+        match looked.iter().find(|folder| folder.join(file).exists()) {
+            Some(found) => Ok(found.clone()),
+            None => Err(PaperError::MissingFile { set, file, looked, page }),
+        }
+    }
+
     /// Reads a file whole, unpacked, without checking what is in it.
     pub(crate) fn read(&self, official: &'static Official) -> Result<Found, PaperError> {
         let Official { set, file, page, .. } = *official;

@@ -1,7 +1,11 @@
-//! One member of a zip archive, where it is stored and not packed, as PyTorch writes its files.
+//! One member of a zip archive, stored as PyTorch writes its files, or packed as NumPy may.
 //!
 //! Only what that needs is understood. Every length and place is checked against the archive before it is used, and
 //! the checksum of the member is compared.
+
+use std::io::Read;
+
+use flate2::read::DeflateDecoder;
 
 /// The end of the directory: signature, 18 bytes, and a comment of at most 65,535 bytes.
 const END: [u8; 4] = *b"PK\x05\x06";
@@ -12,9 +16,41 @@ const ENTRY_LENGTH: usize = 46;
 /// The header before a member.
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
 const LOCAL_LENGTH: usize = 30;
+/// The ways in which members are packed.
+const STORED: u16 = 0;
+const DEFLATED: u16 = 8;
 
-/// The bytes of the one member whose name ends in `/name`.
+/// The bytes of the one member whose name ends in `/name`, which is stored.
 pub(super) fn member<'a>(archive: &'a [u8], name: &str) -> Result<&'a [u8], String> {
+    let entry = entry(archive, name)?;
+    if u16_at(entry, 10) != STORED {
+        return Err(format!("{name} is packed or encrypted, expected it stored"));
+    }
+    let bytes = bytes_of(archive, entry, name)?;
+    check_sum(entry, bytes, name)?;
+    Ok(bytes)
+}
+
+/// The same for one that may be packed, of at most so many bytes.
+pub(super) fn unpacked_member(archive: &[u8], name: &str, most: u64) -> Result<Vec<u8>, String> {
+    let entry = entry(archive, name)?;
+    let bytes = bytes_of(archive, entry, name)?;
+    let mut unpacked = Vec::new();
+    let read = match u16_at(entry, 10) {
+        STORED => bytes.take(most + 1).read_to_end(&mut unpacked),
+        DEFLATED => DeflateDecoder::new(bytes).take(most + 1).read_to_end(&mut unpacked),
+        method => return Err(format!("{name} is packed in a way that is not known ({method})")),
+    };
+    read.map_err(|error| format!("{name} cannot be unpacked: {error}"))?;
+    if unpacked.len() as u64 > most {
+        return Err(format!("{name} has more than the {most} bytes expected"));
+    }
+    check_sum(entry, &unpacked, name)?;
+    Ok(unpacked)
+}
+
+/// The entry of the directory for the one member whose name ends in `/name`.
+fn entry<'a>(archive: &'a [u8], name: &str) -> Result<&'a [u8], String> {
     let end = end_of_directory(archive).ok_or("it is no zip archive, as PyTorch's files are")?;
     let count = u16_at(archive, end + 10);
     let (size, start) = (u32_at(archive, end + 12), u32_at(archive, end + 16));
@@ -41,26 +77,31 @@ pub(super) fn member<'a>(archive: &'a [u8], name: &str) -> Result<&'a [u8], Stri
         }
         at += ENTRY_LENGTH + lengths.iter().sum::<usize>();
     }
-    stored(archive, found.ok_or_else(|| format!("it holds no {name}"))?, name)
+    found.ok_or_else(|| format!("it holds no {name}"))
 }
 
-fn stored<'a>(archive: &'a [u8], entry: &[u8], name: &str) -> Result<&'a [u8], String> {
-    if u16_at(entry, 8) & 1 != 0 || u16_at(entry, 10) != 0 {
+/// The bytes of a member as they lie there.
+fn bytes_of<'a>(archive: &'a [u8], entry: &[u8], name: &str) -> Result<&'a [u8], String> {
+    if u16_at(entry, 8) & 1 != 0 {
         return Err(format!("{name} is packed or encrypted, expected it stored"));
     }
-    let (size, place) = (u32_at(entry, 24) as usize, u32_at(entry, 42) as usize);
-    let bytes = slice(archive, place, LOCAL_LENGTH)
+    let stored = u16_at(entry, 10) == STORED;
+    let [packed, size, place] = [20, 24, 42].map(|field| u32_at(entry, field) as usize);
+    slice(archive, place, LOCAL_LENGTH)
         .filter(|local| local[..4] == LOCAL)
         .map(|local| [26, 28].map(|field| usize::from(u16_at(local, field))))
-        .and_then(|[name, extra]| slice(archive, place + LOCAL_LENGTH + name + extra, size))
-        .filter(|_| u32_at(entry, 20) as usize == size)
-        .ok_or_else(|| format!("{name} lies outside the archive"))?;
+        .and_then(|[name, extra]| slice(archive, place + LOCAL_LENGTH + name + extra, packed))
+        .filter(|_| !stored || packed == size)
+        .ok_or_else(|| format!("{name} lies outside the archive"))
+}
+
+fn check_sum(entry: &[u8], bytes: &[u8], name: &str) -> Result<(), String> {
     let mut crc = flate2::Crc::new();
     crc.update(bytes);
-    if crc.sum() != u32_at(entry, 16) {
-        return Err(format!("the checksum of {name} is wrong"));
+    match crc.sum() == u32_at(entry, 16) {
+        true => Ok(()),
+        false => Err(format!("the checksum of {name} is wrong")),
     }
-    Ok(bytes)
 }
 
 fn end_of_directory(archive: &[u8]) -> Option<usize> {

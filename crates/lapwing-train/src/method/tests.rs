@@ -159,6 +159,7 @@ fn batch(learner: &Learner<'_>, rows: &[u32], epoch: usize) -> Batch {
         rows.to_vec(),
         when,
         Workers::alone(),
+        0,
         &learner.device,
     )
     .unwrap()

@@ -35,6 +35,10 @@ impl Config for Conv3NetConfig {
         *input == INPUT
     }
 
+    fn suits(_: &DataShape) -> bool {
+        false
+    }
+
     fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal> {
         wishes.no_layers()?;
         Ok(Self { outputs: shape.outputs })

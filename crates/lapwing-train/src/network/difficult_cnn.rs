@@ -36,6 +36,10 @@ impl Config for DifficultCnnConfig {
         *input == INPUT
     }
 
+    fn suits(_: &DataShape) -> bool {
+        false
+    }
+
     fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal> {
         wishes.no_layers()?;
         Ok(Self { outputs: shape.outputs })

@@ -17,17 +17,20 @@ pub(crate) enum Draw {
     Uniform,
     /// Normal with variance 2/inputs, after He et al.
     Kaiming,
+    /// Normal with variance 2/(outputs of a kernel), as torchvision's residual networks have it.
+    KaimingOut,
 }
 
 impl Draw {
-    pub(crate) fn numbers(self, inputs: usize, count: usize, draws: &mut Draws) -> Vec<f32> {
-        let inputs = inputs as f32;
+    /// `seen` is how many numbers come in; of [`KaimingOut`](Self::KaimingOut), how many go out.
+    pub(crate) fn numbers(self, seen: usize, count: usize, draws: &mut Draws) -> Vec<f32> {
+        let inputs = seen as f32;
         match self {
             Draw::Uniform => {
                 let bound = 1.0 / inputs.sqrt();
                 (0..count).map(|_| bound * (2.0 * draws.unit_single() - 1.0)).collect()
             }
-            Draw::Kaiming => {
+            Draw::Kaiming | Draw::KaimingOut => {
                 let std = (2.0 / inputs).sqrt();
                 (0..count).map(|_| std * draws.normal_single()).collect()
             }
@@ -148,7 +151,19 @@ impl NormConv {
         draws: &mut Draws,
         device: &Device,
     ) -> Self {
-        let weight = kernel(side, channels, Draw::Kaiming, draws, device);
+        Self::drawn(side, channels, stride, Draw::Kaiming, draws, device)
+    }
+
+    /// With first weights that are drawn otherwise.
+    pub(crate) fn drawn(
+        side: usize,
+        channels: [usize; 2],
+        stride: usize,
+        draw: Draw,
+        draws: &mut Draws,
+        device: &Device,
+    ) -> Self {
+        let weight = kernel(side, channels, draw, draws, device);
         Self { weight, norm: BatchNorm::init(channels[1], device), stride, padding: side / 2 }
     }
 
@@ -170,9 +185,17 @@ impl NormConv {
         residual: Option<Tensor<4>>,
         training: Option<&mut Training>,
     ) -> Tensor<4> {
+        self.norm.apply(self.convolve(x), residual, true, training)
+    }
+
+    /// Convolves and normalises.
+    pub(crate) fn forward(&self, x: Tensor<4>, training: Option<&mut Training>) -> Tensor<4> {
+        self.norm.apply(self.convolve(x), None, false, training)
+    }
+
+    fn convolve(&self, x: Tensor<4>) -> Tensor<4> {
         let window = Window2d { stride: [self.stride; 2], padding: [self.padding; 2] };
-        let x = ops::conv2d(x, self.weight.val(), None, window);
-        self.norm.relu(x, residual, training)
+        ops::conv2d(x, self.weight.val(), None, window)
     }
 }
 
@@ -183,8 +206,11 @@ fn kernel(
     draws: &mut Draws,
     device: &Device,
 ) -> Param<Tensor<4>> {
-    let seen = side * side * inputs;
-    let numbers = draw.numbers(seen, seen * outputs, draws);
+    let (seen, fan) = match draw {
+        Draw::KaimingOut => (side * side * inputs, side * side * outputs),
+        Draw::Kaiming | Draw::Uniform => (side * side * inputs, side * side * inputs),
+    };
+    let numbers = draw.numbers(fan, seen * outputs, draws);
     Param::from_data(TensorData::new(numbers, [side, side, inputs, outputs]), device)
 }
 
@@ -211,20 +237,21 @@ impl BatchNorm {
         Self { gamma: learnt(1.0f32), beta: learnt(0.0f32), mean: kept(0.0), variance: kept(1.0) }
     }
 
-    fn relu(
+    fn apply(
         &self,
         x: Tensor<4>,
         residual: Option<Tensor<4>>,
+        relu: bool,
         training: Option<&mut Training>,
     ) -> Tensor<4> {
         let (gamma, beta) = (self.gamma.val(), self.beta.val());
         let Some(training) = training else {
             let (mean, variance) = (self.mean.val(), self.variance.val());
-            return ops::batch_norm_with(x, gamma, beta, mean, variance, EPSILON, residual, true);
+            return ops::batch_norm_with(x, gamma, beta, mean, variance, EPSILON, residual, relu);
         };
         let [n, height, width, _] = x.dims();
         let pixels = (n * height * width) as f64;
-        let (y, mean, variance) = ops::batch_norm(x, gamma, beta, EPSILON, residual, true);
+        let (y, mean, variance) = ops::batch_norm(x, gamma, beta, EPSILON, residual, relu);
         let (mean, variance) = ((self.mean.id, mean), (self.variance.id, variance));
         training.moments.push(Moments { mean, variance, pixels });
         y
@@ -258,7 +285,7 @@ impl PlainNorm {
             variance: self.variance.clone(),
         };
         let x = x.reshape([n, 1, moments, channels]);
-        norm.relu(x, None, training).reshape([n, moments, channels])
+        norm.apply(x, None, true, training).reshape([n, moments, channels])
     }
 }
 

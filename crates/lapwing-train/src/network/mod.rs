@@ -7,6 +7,7 @@
 mod input;
 mod layers;
 mod registry;
+mod residual;
 mod sequence;
 #[cfg(test)]
 mod sequence_tests;
@@ -37,8 +38,11 @@ registry::networks! {
     mlp: Mlp(MlpConfig),
     linear: Linear(LinearConfig),
     bag: Bag(BagConfig),
-    conv3net: Conv3Net(Conv3NetConfig),
+    small_cnn: SmallCnn(SmallCnnConfig),
     resnet20: ResNet20(ResNet20Config),
+    resnet18: ResNet18(ResNet18Config),
+    resnet50: ResNet50(ResNet50Config),
+    conv3net: Conv3Net(Conv3NetConfig),
     difficult_cnn: DifficultCnn(DifficultCnnConfig),
     resnet1d: ResNet1d(ResNet1dConfig),
     lstm: Lstm(LstmConfig),
@@ -58,6 +62,12 @@ pub(crate) trait Config: Sized {
 
     /// Whether it takes samples of this form.
     fn takes(input: &InputSpec) -> bool;
+
+    /// Whether it is the one for data of this shape, whose form it takes, where no network is wished for.
+    fn suits(shape: &DataShape) -> bool {
+        let _ = shape;
+        true
+    }
 
     /// What suits data of this shape, whose form it takes, and these wishes.
     fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal>;
@@ -193,6 +203,14 @@ pub enum PlanError {
     },
 }
 
+/// The shorter side of images, in pixels; 0 for other samples.
+fn least_side(shape: &DataShape) -> usize {
+    match shape.input {
+        InputSpec::Image { height, width, .. } => height.min(width),
+        _ => 0,
+    }
+}
+
 impl Network {
     /// What stands in for a network that is being changed.
     pub(crate) fn none() -> Self {
@@ -201,13 +219,15 @@ impl Network {
 }
 
 impl Architecture {
-    /// What suits data of this shape and these wishes: the network wished for, or the first that takes the samples.
+    /// What suits data of this shape and these wishes: the network wished for, or the first that takes the samples and suits
+    /// them.
     pub fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, PlanError> {
-        let mut kinds = NetworkKind::ALL.iter().copied();
+        let takers = || NetworkKind::ALL.iter().copied().filter(|kind| kind.takes(&shape.input));
         let kind = match wishes.network {
             Some(kind) => kind,
-            None => kinds
-                .find(|kind| kind.takes(&shape.input))
+            None => takers()
+                .find(|kind| kind.suits(shape))
+                .or_else(|| takers().next())
                 .ok_or(PlanError::NoNetwork(shape.input))?,
         };
         if !kind.takes(&shape.input) {

@@ -49,6 +49,12 @@ macro_rules! networks {
                 }
             }
 
+            fn suits(self, shape: &DataShape) -> bool {
+                match self {
+                    $(Self::$Network => <$Config as Config>::suits(shape),)+
+                }
+            }
+
             fn plan(self, shape: &DataShape, wishes: &Wishes) -> Result<Architecture, Refusal> {
                 Ok(match self {
                     $(Self::$Network => Architecture::$Network(Config::plan(shape, wishes)?),)+

@@ -1,4 +1,4 @@
-//! ResNet-20 of He et al. for 32 × 32 images in colour. Shortcuts have no parameters (option A): where the shape changes
+//! ResNet-20 of He et al. for small images in colour, 32 × 32 in the paper. Shortcuts have no parameters (option A): where the shape changes
 //! they take every second pixel and add channels of zeros.
 
 use burn::module::Module;
@@ -8,10 +8,15 @@ use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Draw, Linear, NormConv};
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use super::{
+    Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes, least_side, residual,
+};
 use crate::parameters::ArraySpec;
 
-const INPUT: InputSpec = InputSpec::Image { height: 32, width: 32, channels: 3 };
+/// Numbers per pixel.
+const COLOURS: usize = 3;
+/// Pixels of a side in the paper, which files of models do not name.
+const SIDE: usize = 32;
 /// Pixels of a side of each kernel.
 const KERNEL: usize = 3;
 /// Channels of the stages.
@@ -25,6 +30,20 @@ const BLOCKS: usize = 3;
 pub struct ResNet20Config {
     /// Classes, or 1 for a value.
     pub outputs: usize,
+    /// Pixels from top to bottom.
+    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    pub height: usize,
+    /// Pixels from left to right.
+    #[serde(default = "usual", skip_serializing_if = "is_usual")]
+    pub width: usize,
+}
+
+fn usual() -> usize {
+    SIDE
+}
+
+fn is_usual(side: &usize) -> bool {
+    *side == SIDE
 }
 
 /// Channels before and after each block.
@@ -38,19 +57,31 @@ impl Config for ResNet20Config {
     type Network = ResNet20;
     const NAME: &'static str = "resnet20";
     const ABOUT: &'static str = "The residual network of 20 layers of He et al.";
-    const TAKES: &'static str = "images of 32 × 32 pixels in colour";
+    const TAKES: &'static str = "images in colour of 8 to 1,024 pixels a side";
 
     fn takes(input: &InputSpec) -> bool {
-        *input == INPUT
+        residual::takes(input) && residual::image(input)[2] == COLOURS
+    }
+
+    fn suits(shape: &DataShape) -> bool {
+        least_side(shape) < 48
     }
 
     fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal> {
         wishes.no_layers()?;
-        Ok(Self { outputs: shape.outputs })
+        let [height, width, _] = residual::image(&shape.input);
+        Ok(Self { outputs: shape.outputs, height, width })
     }
 
     fn input(&self) -> InputSpec {
-        INPUT
+        InputSpec::Image { height: self.height, width: self.width, channels: COLOURS }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        match residual::takes(&self.input()) {
+            true => Ok(()),
+            false => Err(Self::TAKES.to_owned()),
+        }
     }
 
     fn outputs(&self) -> usize {
@@ -58,7 +89,7 @@ impl Config for ResNet20Config {
     }
 
     fn arrays(&self) -> Vec<ArraySpec> {
-        let mut arrays = NormConv::arrays("stem", KERNEL, [3, STAGES[0]]);
+        let mut arrays = NormConv::arrays("stem", KERNEL, [COLOURS, STAGES[0]]);
         for (at, [before, after]) in blocks().enumerate() {
             let name = |part: &str| format!("blocks.{at}.{part}");
             arrays.extend(NormConv::arrays(&name("conv1"), KERNEL, [before, after]));
@@ -70,7 +101,7 @@ impl Config for ResNet20Config {
 
     fn init(&self, draws: &mut Draws, device: &Device) -> ResNet20 {
         ResNet20 {
-            stem: NormConv::init(KERNEL, [3, STAGES[0]], 1, draws, device),
+            stem: NormConv::init(KERNEL, [COLOURS, STAGES[0]], 1, draws, device),
             blocks: blocks().map(|channels| Block::init(channels, draws, device)).collect(),
             linear: Linear::init([STAGES[2], self.outputs], Draw::Kaiming, draws, device),
         }

@@ -78,7 +78,7 @@ fn conv3net(outputs: usize) -> Architecture {
 }
 
 fn resnet20(outputs: usize) -> Architecture {
-    Architecture::ResNet20(ResNet20Config { outputs })
+    Architecture::ResNet20(ResNet20Config { outputs, height: 32, width: 32 })
 }
 
 fn difficult_cnn(outputs: usize) -> Architecture {
@@ -213,6 +213,25 @@ fn parameters_are_counted_as_in_the_paper() {
     assert_eq!(resnet20(100).parameters(), 275_572);
     assert_eq!(difficult_cnn(12).parameters(), 1_200_140);
     assert_eq!(resnet20(0).parameters(), 0);
+    let image = [64, 64, 3];
+    let resnet18 = |outputs| ResNet18Config { image, width: 64, blocks: [2, 2, 2, 2], outputs };
+    let resnet50 = |outputs| ResNet50Config { image, width: 64, blocks: [3, 4, 6, 3], outputs };
+    // torchvision's, for Imagenet and for Tiny-Imagenet.
+    assert_eq!(Architecture::ResNet18(resnet18(1000)).parameters(), 11_689_512);
+    assert_eq!(Architecture::ResNet50(resnet50(1000)).parameters(), 25_557_032);
+    assert_eq!(Architecture::ResNet50(resnet50(200)).parameters(), 23_917_832);
+}
+
+#[test]
+fn the_network_for_pictures_is_chosen_by_their_size_and_number() {
+    let chosen = |side: usize, rows: usize| {
+        let input = InputSpec::Image { height: side, width: side, channels: 3 };
+        let shape = DataShape { rows, input, task: Task::Classification, outputs: 4, sources: 3 };
+        Architecture::plan(&shape, &Wishes::default()).unwrap().kind().name()
+    };
+    assert_eq!([chosen(32, 300), chosen(32, 50_000)], ["small-cnn", "resnet20"]);
+    assert_eq!([chosen(64, 5_000), chosen(64, 50_000)], ["small-cnn", "resnet18"]);
+    assert_eq!([chosen(32, 2_000_000), chosen(64, 1_000_000)], ["resnet20", "resnet50"]);
 }
 
 #[test]
@@ -384,14 +403,14 @@ fn a_network_that_is_not_for_the_samples_is_refused_with_what_it_takes() {
     let planned = |network| Architecture::plan(&shape, &Wishes { network, ..Wishes::default() });
     assert_eq!(planned(None).unwrap().kind(), NetworkKind::Mlp);
     let error = planned(Some(NetworkKind::ResNet20)).unwrap_err().to_string();
-    assert!(error.contains("32 × 32") && error.contains("rows of 7 numbers"), "{error}");
+    assert!(error.contains("in colour") && error.contains("rows of 7 numbers"), "{error}");
     let odd = InputSpec::Image { height: 7, width: 5, channels: 2 };
     let shape = DataShape { input: odd, ..shape };
     assert_eq!(Architecture::plan(&shape, &Wishes::default()), Err(PlanError::NoNetwork(odd)));
     let image = InputSpec::Image { height: 32, width: 32, channels: 3 };
     let wishes = Wishes { hidden: Some(vec![3]), ..Wishes::default() };
     let error = Architecture::plan(&DataShape { input: image, ..shape }, &wishes).unwrap_err();
-    assert!(matches!(error, PlanError::Wish { network: "conv3net", .. }), "{error}");
+    assert!(matches!(error, PlanError::Wish { network: "small-cnn", .. }), "{error}");
 }
 
 #[test]
@@ -399,5 +418,70 @@ fn files_that_ask_for_more_than_any_network_has_are_refused() {
     for architecture in [resnet20(0), resnet20(1 << 21), conv3net(1 << 21)] {
         assert!(architecture.arrays().is_err(), "{architecture:?}");
         assert_eq!(architecture.parameters(), 0);
+    }
+}
+
+/// What `fixtures/residual.py` printed.
+#[derive(serde::Deserialize)]
+struct Printed {
+    width: usize,
+    blocks: [usize; 4],
+    classes: usize,
+    cases: Vec<PrintedCase>,
+}
+
+#[derive(serde::Deserialize)]
+struct PrintedCase {
+    side: usize,
+    bottleneck: bool,
+    training: Vec<f64>,
+    gradients: std::collections::BTreeMap<String, Vec<f64>>,
+    stem_mean: Vec<f64>,
+    evaluation: Vec<f64>,
+}
+
+#[test]
+fn residual_networks_are_torchvisions_in_training_gradients_and_evaluation() {
+    let printed: Printed = serde_json::from_str(include_str!("fixtures/residual.json")).unwrap();
+    let Printed { width, blocks, classes: outputs, cases } = printed;
+    for case in cases {
+        let image = [case.side, case.side, 3];
+        let architecture = match case.bottleneck {
+            false => Architecture::ResNet18(ResNet18Config { image, width, blocks, outputs }),
+            true => Architecture::ResNet50(ResNet50Config { image, width, blocks, outputs }),
+        };
+        let what = |what: &str| format!("{what} of {architecture:?}");
+        let network = fixed(&architecture);
+        let mut training = Training::new(Draws::of(0, Purpose::Dropout, 0, 0));
+        let input = Input::Images(pictures(case.side, 3));
+        let logits = network.forward(&input, Some(&mut training)).logits;
+        close(&what("outputs"), &to_vec(logits.clone().inner()), &case.training, 5e-4);
+
+        let labels = Tensor::from_data([3, 1], &logits.device());
+        let found = gradients(&network, &[], &mut cross_entropy(logits, labels).mean().backward());
+        let learnt = architecture.arrays().unwrap().into_iter().filter(|array| array.learnt);
+        let learnt: Vec<String> = learnt.map(|array| array.name).collect();
+        assert_eq!(learnt.len(), case.gradients.len());
+        for (name, gradient) in learnt.iter().zip(&found) {
+            let theirs = &case.gradients[name.strip_prefix("layers.").unwrap_or(name)];
+            let Gradient::Whole(ours) = gradient else { unreachable!() };
+            let ours = to_vec(ours.clone());
+            close(&what(name), &[norm(gradient)], &theirs[..1], 1e-3);
+            // Beside the size of the whole, as small numbers are sums of large ones.
+            let scale = theirs[0];
+            let beside = |value: f64| value / scale;
+            let ours: Vec<f32> =
+                ours.iter().take(6).map(|g| beside(f64::from(*g)) as f32).collect();
+            let theirs: Vec<f64> = theirs[1..].iter().map(|&g| beside(g)).collect();
+            close(&what(name), &ours, &theirs, 1e-3);
+        }
+
+        let network = absorb(network, training.moments);
+        let parameters = read(&network);
+        let mean = parameters.iter().find(|p| p.name.ends_with("stem.norm.mean")).unwrap();
+        close(&what("mean"), &mean.values, &case.stem_mean, 1e-5);
+        let input = Input::Images(pictures(case.side, 3).inner());
+        let logits = network.valid().forward(&input, None).logits;
+        close(&what("outputs in evaluation"), &to_vec(logits), &case.evaluation, 1e-4);
     }
 }
