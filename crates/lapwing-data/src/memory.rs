@@ -35,7 +35,7 @@ pub struct Disk {
 
 impl Memory {
     /// What the program takes by itself.
-    pub const PROGRAM: u64 = 48 << 20;
+    pub const PROGRAM: u64 = 64 << 20;
 
     /// What the machine has left, where it says so; a table that needs more is refused.
     pub fn available() -> Option<Self> {

@@ -46,11 +46,11 @@ fn most_memory(place: &Place, words: &str) -> u64 {
 #[test]
 fn a_table_larger_than_the_limit_is_trained_on_within_it() {
     let place = Place::new();
-    place.write("wide.csv", &wide(40_000, 100));
+    place.write("wide.csv", &wide(80_000, 100));
     let words = "train wide.csv --target label --source site --method lap --hidden 8 --epochs 1 \
-                 --no-folds --quiet --threads 2 --memory-limit 66MB";
+                 --no-folds --quiet --threads 2 --memory-limit 80MB";
     let most = most_memory(&place, &format!("{words} --out whole"));
-    assert!((1..66_000_000).contains(&most), "{most} bytes");
+    assert!((1..80_000_000).contains(&most), "{most} bytes");
     let sources = place.text("whole/sources.csv");
     let liar = sources.lines().find(|line| line.starts_with("site 4,")).unwrap();
     assert!(liar.contains(",unreliable"), "{sources}");
@@ -65,7 +65,7 @@ fn a_limit_that_is_no_size_is_refused() {
     let place = Place::new();
     place.write("wide.csv", &wide(40, 2));
     let words = "train wide.csv --target label --source site --memory-limit";
-    place.refuses(&format!("{words} 68XB"), &["\"XB\" is no unit"]);
+    place.refuses(&format!("{words} 80XB"), &["\"XB\" is no unit"]);
     place.refuses(
         &format!("{words} 20MB"),
         &["40 rows need about", "there are 20 MB", "although its columns would stay on disk"],
