@@ -64,9 +64,8 @@ pub struct Recipe {
     pub same_data: bool,
     /// How often each cell is run, with other seeds.
     pub runs: usize,
-    /// About how long a run takes on two cores.
-    #[serde(default)]
-    pub seconds: f64,
+    /// About how long a run takes on two cores, where one was made.
+    pub seconds: Option<f64>,
     /// What the table shows.
     pub metric: String,
     /// What else is shown.

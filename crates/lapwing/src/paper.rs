@@ -204,11 +204,12 @@ fn overview(out: &Path, version: Version) -> anyhow::Result<()> {
         let done = results.records.len().min(cells);
         let seconds = match results.records.len() {
             0 => recipe.seconds,
-            n => results.records.iter().map(|record| record.seconds).sum::<f64>() / n as f64,
+            n => Some(results.records.iter().map(|record| record.seconds).sum::<f64>() / n as f64),
         };
-        let left = match recipe.kind {
-            Kind::Derived => "–".to_owned(),
-            _ => duration((seconds * (cells - done) as f64) as u64),
+        let left = match (recipe.kind, seconds) {
+            (Kind::Derived, _) => "–".to_owned(),
+            (_, None) => "not measured".to_owned(),
+            (_, Some(seconds)) => duration((seconds * (cells - done) as f64) as u64),
         };
         let (cells, done) = (count(cells as u64), count(done as u64));
         table.row([recipe.id, recipe.shows, cells, done, left, recipe.title]);
