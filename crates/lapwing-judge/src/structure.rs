@@ -16,6 +16,10 @@ const COMPARED: usize = 500;
 const USUAL: f64 = 0.9;
 /// Values further out, in standard deviations, count as this far out.
 const FURTHEST: f64 = 8.0;
+/// Standard deviations that correlations have to lie above what chance makes of columns that have none.
+const FAR: f64 = 5.0;
+/// Correlations, in the mean of their squares, that are too small to miss.
+const LEAST_CORRELATION: f64 = 0.05;
 /// Added to variances, so that a column that is the sum of others can be told from them.
 const RIDGE: f64 = 1e-3;
 
@@ -112,7 +116,7 @@ impl Structure {
             return None;
         }
         let (theirs, mine) = (others.covariance(), own.covariance());
-        let (kept, error) = kept(&theirs, &mine, width, own.rows);
+        let (kept, error) = kept(&theirs, &mine, width, [others.rows, own.rows]);
         let precision = inverse(&theirs, width)?;
         let means: Vec<f64> = others.sums.iter().map(|sum| sum / others.rows).collect();
         let range = inputs.range(slot);
@@ -201,7 +205,10 @@ impl Sums {
 }
 
 /// The slope of the correlations of a source over those of the others, and its standard error where there is nothing to them.
-fn kept(theirs: &[f64], mine: &[f64], width: usize, rows: f64) -> (f64, f64) {
+///
+/// Columns that have nothing to do with each other have correlations by chance, too: that much is taken off. Where next to
+/// nothing is left, there is nothing to compare with, and the error is infinite.
+fn kept(theirs: &[f64], mine: &[f64], width: usize, [their_rows, rows]: [f64; 2]) -> (f64, f64) {
     let correlation = |covariance: &[f64], i: usize, j: usize| {
         covariance[i * width + j] / (covariance[i * width + i] * covariance[j * width + j]).sqrt()
     };
@@ -213,7 +220,13 @@ fn kept(theirs: &[f64], mine: &[f64], width: usize, rows: f64) -> (f64, f64) {
             squares += other * other;
         }
     }
-    (both / squares, (squares * rows).sqrt().recip())
+    let pairs = (width * (width - 1) / 2) as f64;
+    let signal = squares - pairs / their_rows;
+    let by_chance = FAR * (2.0 * pairs).sqrt() / their_rows;
+    if signal <= by_chance || signal < pairs * LEAST_CORRELATION.powi(2) {
+        return (1.0, f64::INFINITY);
+    }
+    (both / signal, (squares / rows).sqrt() / signal)
 }
 
 /// By elimination; `None` where there is none.
@@ -263,6 +276,33 @@ mod tests {
             }
         }
         assert!(super::inverse(&[1.0, 2.0, 2.0, 4.0], 2).is_none());
+    }
+
+    #[test]
+    fn columns_without_correlations_leave_nothing_to_compare_with() {
+        const WIDTH: usize = 20;
+        let sums = |rows: usize, shared: f64, start: u64| {
+            let mut state = start;
+            let mut next = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 33) as f64 / (1u64 << 30) as f64 - 1.0
+            };
+            let mut values = Vec::new();
+            for _ in 0..rows {
+                let common = shared * next();
+                values.extend((0..WIDTH).map(|_| common + next()));
+            }
+            Sums::of(&values, WIDTH).covariance()
+        };
+        let compare = |theirs: f64, mine: f64| {
+            kept(&sums(2_000, theirs, 1), &sums(500, mine, 2), WIDTH, [2_000.0, 500.0])
+        };
+        assert_eq!(compare(0.0, 0.0).1, f64::INFINITY);
+        assert_eq!(compare(0.0, 1.0).1, f64::INFINITY);
+        let (alike, error) = compare(1.0, 1.0);
+        assert!((alike - 1.0).abs() < 0.1 && error < 0.05, "{alike} {error}");
+        let (replaced, error) = compare(1.0, 0.0);
+        assert!(replaced.abs() < 0.1 && error < 0.05, "{replaced} {error}");
     }
 
     #[test]

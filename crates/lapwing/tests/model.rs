@@ -76,7 +76,7 @@ fn models_that_are_not_for_tables_and_models_that_are_not_are_refused() {
     let place = place();
     place.refuses(
         &format!("{CLASSES} --model resnet20 --out run"),
-        &["resnet20", "images of 32 × 32 pixels", "rows of 2 numbers"],
+        &["resnet20", "images in colour", "rows of 2 numbers"],
     );
     place.refuses(&format!("{CLASSES} --model perceptron --out run"), &["auto", "mlp", "resnet20"]);
     place.refuses(

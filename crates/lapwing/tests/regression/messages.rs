@@ -53,7 +53,7 @@ fn a_cause_was_printed_twice() {
     place.write("bad.toml", "epochs = \"all\"\n");
     for (words, once) in [
         ("train wards.csv --config bad.toml", "expected"),
-        ("train . --target ill --source ward", "directory"),
+        ("train . --target ill --source ward", "holds no PNG"),
         ("predict run nowhere.csv", "No such file"),
         ("train --config nowhere.toml", "No such file"),
         ("predict run wards.csv --out nowhere/p.csv", "No such file"),
