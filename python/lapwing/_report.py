@@ -54,9 +54,12 @@ def report(result: Any, path: str | os.PathLike[str] | None = None, *, title: st
     """
     sources, steps, facts = tables(result)
     table = sources.to_dict()
-    rows = getattr(result, "_judged", None)
-    if rows is None:
-        rows = [_row({name: values[at] for name, values in table.items()}) for at in range(len(sources))]
+    judged: list[dict[str, Any]] | None = getattr(result, "_judged", None)
+    rows: list[dict[str, Any]] = (
+        [_row({name: values[at] for name, values in table.items()}) for at in range(len(sources))]
+        if judged is None
+        else judged
+    )
     order = sorted(range(len(rows)), key=lambda at: (rows[at]["weight"], rows[at]["source"]))
     shown = [rows[at]["source"] for at in order[:_MOST_LINES]]
     found: dict[str, list[dict[str, Any]]] = {}
