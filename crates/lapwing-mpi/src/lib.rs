@@ -4,7 +4,7 @@
 //! empty. Numbers are sent and never summed up here: see [`Peers`](lapwing_core::Peers).
 //!
 //! A process of MPI that ends by itself while the others wait for it hangs the whole job. So a panic, an error
-//! ([`Mpi::abort`]) and a silence that is too long (the watchdog) end all of them, with the rank and the host of whoever
+//! (`Mpi::abort`) and a silence that is too long (the watchdog) end all of them, with the rank and the host of whoever
 //! noticed.
 
 #[cfg(feature = "engine")]
