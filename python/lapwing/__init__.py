@@ -18,6 +18,7 @@ that training uses everybody early and only the reliable sources late, when netw
 `.catboost`
 `lapwing.lightning`,                 a mixin and a callback for Lightning; a Trainer for Hugging Face
 `.transformers`
+`words`                              the words of a text, for models of texts that were exported as ONNX
 `lapwing.flower`                     a strategy for Flower, where sources may not share their data
 ===================================  ===================================================================
 
@@ -29,7 +30,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from lapwing._lapwing import Table, __version__
+from lapwing._lapwing import Table, __version__, words
 from lapwing._leniency import false_alarm_rate, leniency_for_false_alarm
 from lapwing._methods import methods
 from lapwing._noise import NoiseRate
@@ -61,6 +62,7 @@ __all__ = [
     "plot",
     "replay",
     "report",
+    "words",
 ]
 
 _MODULES = {

@@ -23,6 +23,7 @@ __all__ = [
     "replay_file",
     "replay_stream",
     "train_network",
+    "words",
 ]
 
 __version__: str
@@ -170,3 +171,10 @@ def _restore_noise(
 ) -> Noise: ...
 def _restore_network(spec: str, parameters: bytes) -> Network: ...
 def _restore_trees(spec: str, parameters: bytes) -> Network: ...
+
+def words(text: str) -> list[str]:
+    """The first 1,000 words of a text, in small letters, as ``lapwing train --text`` sees them: by Unicode's rules of
+    where words end, with exclamation marks, question marks and emoji.
+
+    A model of texts that was exported as ONNX takes them: ``lapwing export --help``.
+    """

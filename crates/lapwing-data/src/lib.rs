@@ -70,3 +70,4 @@ pub use table::{BEYOND, Column, MAX_LEVELS, MISSING, Table};
 pub use text::Compression;
 pub use time::Times;
 pub use value::MISSING_TOKENS;
+pub use words::words;

@@ -181,6 +181,11 @@ impl ColumnSchema {
     pub fn is_written_plainly(&self) -> bool {
         self.storage.numerals == Numerals::Plain
     }
+
+    /// What is subtracted from numbers before they are kept in 32 bits.
+    pub fn offset(&self) -> f64 {
+        self.storage.offset
+    }
 }
 
 /// How the numbers of a column are kept in 32 bits.

@@ -16,8 +16,8 @@ pub(crate) const LONGEST_WORD: usize = 64;
 /// Signs: arrows, mathematics, boxes, and emoji. Between them and behind them come scripts with punctuation of their own.
 const SIGNS: [RangeInclusive<char>; 2] = ['\u{2190}'..='\u{2bff}', '\u{1f000}'..='\u{1faff}'];
 
-/// The first [`MOST_WORDS`] words of a text.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+/// The first 1,000 words of a text, in small letters, as models of texts see them.
+pub fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     text.split_word_bounds().filter(|piece| is_word(piece)).take(MOST_WORDS).map(spelt)
 }
 

@@ -8,6 +8,11 @@ const OPERATORS: i64 = 17;
 const CLASSIC: &str = "ai.onnx.ml";
 const CLASSIC_OPERATORS: i64 = 3;
 
+/// Whether an operator is one of those for classic models.
+fn is_classic(operator: &str) -> bool {
+    matches!(operator, "LabelEncoder" | "TreeEnsembleRegressor")
+}
+
 /// What a tensor holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
@@ -19,6 +24,8 @@ pub enum Element {
     Text,
     /// 64-bit floats.
     Double,
+    /// Bytes.
+    Byte,
 }
 
 impl Element {
@@ -26,6 +33,7 @@ impl Element {
     fn number(self) -> i64 {
         match self {
             Self::Float => 1,
+            Self::Byte => 2,
             Self::Int64 => 7,
             Self::Text => 8,
             Self::Double => 11,
@@ -42,6 +50,8 @@ pub enum Attribute<'a> {
     Float(f32),
     /// Numbers.
     Ints(&'a [i64]),
+    /// Floats.
+    Floats(&'a [f32]),
     /// Texts.
     Texts(&'a [String]),
 }
@@ -54,6 +64,9 @@ impl Attribute<'_> {
             Self::Int(value) => message.int(3, *value).int(20, 2),
             Self::Ints(values) => {
                 values.iter().fold(message, |message, &value| message.int(8, value)).int(20, 7)
+            }
+            Self::Floats(values) => {
+                values.iter().fold(message, |message, &value| message.float(7, value)).int(20, 6)
             }
             Self::Texts(texts) => {
                 texts.iter().fold(message, |message, text| message.text(9, text)).int(20, 8)
@@ -85,16 +98,16 @@ impl Graph {
         format!("lapwing.{}", self.made)
     }
 
-    /// What is given: rows of so many elements, or a list of elements.
-    pub fn input(&mut self, name: &str, element: Element, width: Option<usize>) -> String {
-        self.add(11, value(name, element, width));
+    /// What is given: any number of rows, each of this shape, whose sides may be of any length.
+    pub fn input(&mut self, name: &str, element: Element, row: &[Option<usize>]) -> String {
+        self.add(11, value(name, element, row));
         name.to_owned()
     }
 
     /// What is asked for, under a name of its own.
-    pub fn output(&mut self, tensor: &str, name: &str, element: Element, width: Option<usize>) {
+    pub fn output(&mut self, tensor: &str, name: &str, element: Element, row: &[Option<usize>]) {
         self.append("Identity", &[tensor], name, &[]);
-        self.add(12, value(name, element, width));
+        self.add(12, value(name, element, row));
     }
 
     fn constant(&mut self, element: Element, shape: &[usize], data: Message) -> String {
@@ -158,15 +171,33 @@ impl Graph {
         numbers: &[i64],
         otherwise: i64,
     ) -> String {
-        self.classic = true;
-        let name = self.name();
+        self.looked_up(input, ("keys_strings", Attribute::Texts(texts)), numbers, otherwise)
+    }
+
+    /// The same of numbers.
+    pub fn numbers_of_numbers(
+        &mut self,
+        input: &str,
+        keys: &[i64],
+        numbers: &[i64],
+        otherwise: i64,
+    ) -> String {
+        self.looked_up(input, ("keys_int64s", Attribute::Ints(keys)), numbers, otherwise)
+    }
+
+    fn looked_up(
+        &mut self,
+        input: &str,
+        keys: (&str, Attribute<'_>),
+        numbers: &[i64],
+        otherwise: i64,
+    ) -> String {
         let attributes = [
-            ("keys_strings", Attribute::Texts(texts)),
+            keys,
             ("values_int64s", Attribute::Ints(numbers)),
             ("default_int64", Attribute::Int(otherwise)),
         ];
-        self.append("LabelEncoder", &[input], &name, &attributes);
-        name
+        self.node_with("LabelEncoder", &[input], &attributes)
     }
 
     fn append(
@@ -181,7 +212,8 @@ impl Graph {
         for (name, attribute) in attributes {
             node = node.message(5, attribute.message(name));
         }
-        if operator == "LabelEncoder" {
+        if is_classic(operator) {
+            self.classic = true;
             node = node.text(7, CLASSIC);
         }
         self.add(1, node);
@@ -203,12 +235,16 @@ impl Graph {
 }
 
 /// Name, kind and shape of an input or output; there may be any number of rows.
-fn value(name: &str, element: Element, width: Option<usize>) -> Message {
-    let rows = Message::default().text(2, "rows");
-    let mut shape = Message::default().message(1, rows);
-    if let Some(width) = width {
-        shape = shape.message(1, Message::default().int(1, width as i64));
+fn value(name: &str, element: Element, row: &[Option<usize>]) -> Message {
+    let side = |message: Message| Message::default().message(1, message);
+    let mut shape = side(Message::default().text(2, "rows")).into_bytes();
+    for (axis, length) in row.iter().enumerate() {
+        let length = match length {
+            Some(length) => Message::default().int(1, *length as i64),
+            None => Message::default().text(2, &format!("{name}.{axis}")),
+        };
+        shape.extend(side(length).into_bytes());
     }
-    let tensor = Message::default().int(1, element.number()).message(2, shape);
+    let tensor = Message::default().int(1, element.number()).bytes(2, &shape);
     Message::default().text(1, name).message(2, Message::default().message(1, tensor))
 }

@@ -7,10 +7,10 @@
 //! use lapwing_onnx::{Element, Graph};
 //!
 //! let mut graph = Graph::new("twice");
-//! let x = graph.input("x", Element::Float, Some(3));
+//! let x = graph.input("x", Element::Float, &[Some(3)]);
 //! let two = graph.floats(&[2.0], &[1]);
 //! let twice = graph.node("Mul", &[&x, &two]);
-//! graph.output(&twice, "y", Element::Float, Some(3));
+//! graph.output(&twice, "y", Element::Float, &[Some(3)]);
 //! let bytes = graph.encode("an example", "0.1");
 //! assert!(bytes.windows(3).any(|part| part == b"Mul"));
 //! ```

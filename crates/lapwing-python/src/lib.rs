@@ -16,6 +16,7 @@ mod rule;
 mod sources;
 mod table;
 mod train;
+mod words;
 
 use pyo3::prelude::*;
 
@@ -40,6 +41,8 @@ mod _lapwing {
     use crate::table::{_restore_table, Table};
     #[pymodule_export]
     use crate::train::{Trained, methods, train_network};
+    #[pymodule_export]
+    use crate::words::words;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
+use lapwing_onnx::Graph;
 use lapwing_sample::{
     DataError, InputSpec, Loss, Matrix, Predictions, SampleError, Samples, TargetSpec, Targets,
     Task, View, softmax,
@@ -18,7 +19,9 @@ use thiserror::Error;
 use crate::arrays::{Arrays, ArraysError, decode, encode};
 use crate::device::{DeviceError, DeviceName};
 use crate::loss::{BatchTargets, per_sample};
-use crate::network::{Architecture, ArchitectureError, Forward, Input, Network};
+use crate::network::{
+    Architecture, ArchitectureError, Drawing, Forward, Inexpressible, Input, Network, OnnxInput,
+};
 use crate::parameters::{ParameterError, check, read, to_vec, write};
 
 /// Version of [`ModelSpec`]. In the first, a perceptron's `squash` was called `clip`.
@@ -190,10 +193,11 @@ impl Model {
         Ok(Self { spec, network, device })
     }
 
-    /// Its parameters: name, shape and numbers of each array.
-    pub fn parameters(&self) -> Vec<(String, Vec<usize>, Vec<f32>)> {
-        let all = read(&self.network).into_iter();
-        all.map(|array| (array.name, array.shape, array.values)).collect()
+    /// What it does as operators of ONNX, which are added to a graph: the name of its outputs `[rows, outputs]`, logits
+    /// (probabilities where it ends in a softmax), or values in standard deviations from the mean.
+    pub fn onnx(&self, graph: &mut Graph, input: &OnnxInput) -> Result<String, Inexpressible> {
+        let arrays = read(&self.network);
+        self.spec.architecture.onnx(&mut Drawing::new(graph, &arrays), input)
     }
 
     /// Predicts the given rows.

@@ -83,6 +83,10 @@ impl Forest {
         &self.spec
     }
 
+    pub(crate) fn trees(&self) -> &BoostedModel {
+        &self.trees
+    }
+
     /// Writes the trees to `path`, whole or not at all, and returns the description to keep with them.
     pub fn save(&self, path: &Path) -> Result<ForestSpec, TreesError> {
         let bytes = self.trees.encode(ModelFormat::XgboostUbjson)?;

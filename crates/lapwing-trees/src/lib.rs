@@ -39,6 +39,7 @@ mod config;
 mod error;
 mod forest;
 mod objective;
+mod onnx;
 mod rounds;
 
 pub use boost::{Grown, Round, Valid, boost};

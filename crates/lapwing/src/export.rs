@@ -11,16 +11,27 @@ use crate::output::Output;
 
 /// Write the model of a run as ONNX, with its preprocessing
 ///
-/// Raw columns go in, each under its name: numbers as doubles of shape [rows, 1], where NaN is missing; levels as texts of
-/// that shape, where an empty one is missing; vectors as doubles of shape [rows, width]. Out come `prediction` and, for
-/// classes, `probabilities` in the order of `lapwing predict`. Networks on tables of numbers and categories can be exported
-/// (mlp, linear); anything else is refused with the reason.
+/// Raw columns go in, each under its name:
+///   numbers    doubles of shape [rows, 1], where NaN is missing
+///   levels     texts of shape [rows, 1], where an empty one is missing
+///   vectors    doubles of shape [rows, width]
+///   texts      their words in small letters, [rows, words], with empty ones behind those of shorter texts. Words end
+///              where Unicode says (UAX #29); `lapwing.words(text)` in Python finds them
+///   pictures   bytes of shape [rows, side, side, 3], red, green and blue, stretched to the size of training
+///   series     doubles of shape [rows, moments] per channel, with NaN behind those of shorter ones; where there is a
+///              column for each moment, the name is that of the first and the last, FIRST..LAST
+///
+/// Out come `prediction` and, for classes, `probabilities` in the order of `lapwing predict`. Networks and trees can be
+/// exported; what ONNX cannot express, such as dates, is refused with the reason.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
 Example:
-  lapwing export runs/visits --onnx visits.onnx")]
+  lapwing export runs/visits --onnx visits.onnx"
+)]
 pub(crate) struct Arguments {
-    /// The directory of the run, of which model.json and model.safetensors are needed
+    /// The directory of the run, of which model.json and model.safetensors (or model.ubj) are needed
     run: PathBuf,
 
     /// The file to write, which appears once it is complete

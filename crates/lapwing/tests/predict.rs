@@ -99,23 +99,57 @@ fn in_a_pipe_of_one_column_a_blank_line_is_a_missing_value() {
     }
 }
 
+/// That a file of ONNX names these operators, inputs and outputs; `python/tests/test_onnx.py` runs it.
+fn names(place: &Place, file: &str, parts: &[&str]) {
+    let bytes = place.read(file);
+    for part in parts {
+        assert!(bytes.windows(part.len()).any(|found| found == part.as_bytes()), "{part}");
+    }
+}
+
 #[test]
-fn a_network_on_a_table_is_exported_and_what_cannot_be_is_refused_with_the_reason() {
+fn models_on_a_table_are_exported() {
     let place = Place::new();
     place.write("wards.csv", &wards(300, &WARDS, 5));
     let train = "train wards.csv --target ill --source ward --epochs 2 --no-folds -q";
-    for model in ["mlp", "linear", "trees"] {
+    for (model, operator) in
+        [("mlp", "MatMul"), ("linear", "MatMul"), ("trees", "TreeEnsembleRegressor")]
+    {
         place.lapwing(&format!("{train} --model {model} --out {model}")).assert().success();
-    }
-    for model in ["mlp", "linear"] {
         place.lapwing(&format!("export {model} --onnx {model}.onnx")).assert().success();
-        let bytes = place.read(&format!("{model}.onnx"));
-        for part in ["Gemm", "Softmax", "prediction", "probabilities", "lapwing"] {
-            assert!(bytes.windows(part.len()).any(|found| found == part.as_bytes()), "{part}");
-        }
+        let parts = [operator, "prediction", "probabilities", "lapwing"];
+        names(&place, &format!("{model}.onnx"), &parts);
     }
     place.refuses("export mlp --onnx mlp.onnx", &["exists already"]);
     place.lapwing("export mlp --onnx mlp.onnx --force").assert().success();
-    place.refuses("export trees --onnx trees.onnx", &["trees are not exported", "XGBoost"]);
     place.refuses("export nobody --onnx a.onnx", &["nobody"]);
+}
+
+#[test]
+fn what_cannot_be_exported_is_refused_with_the_reason() {
+    let place = Place::new();
+    let mut text = "day,note,more,ward,y\n".to_owned();
+    for row in 0..80 {
+        let (word, other) = (["calm", "loud"][row % 2], ["a", "b", "c"][row % 3]);
+        let day = format!("2024-0{}-1{}", 1 + row % 9, row % 7);
+        text += &format!("{day},{word} {other},{other} and {word},w{},{}\n", row % 4, row % 2);
+    }
+    place.write("notes.csv", &text);
+    let train = "train notes.csv --target y --source ward --epochs 1 --no-folds -q";
+    for (out, flags) in [
+        ("dates", "--ignore note,more --model mlp"),
+        ("grown", "--ignore note,more --model trees"),
+        ("beside", "--text note --ignore more"),
+        ("both", "--text note,more --ignore day --model lstm --hidden 4"),
+        ("bag", "--text note,more --ignore day"),
+    ] {
+        place.lapwing(&format!("{train} {flags} --out {out}")).assert().success();
+    }
+    for run in ["dates", "grown", "beside"] {
+        let parts = ["cannot be exported", "\"day\"", "dates", "--ignore"];
+        place.refuses(&format!("export {run} --onnx model.onnx"), &parts);
+    }
+    place.refuses("export both --onnx model.onnx", &["several columns of text", "--model bag"]);
+    place.lapwing("export bag --onnx model.onnx").assert().success();
+    names(&place, "model.onnx", &["LabelEncoder", "note", "more", "calm"]);
 }

@@ -19,6 +19,13 @@ use crate::table::{Column, MISSING, Table, Values};
 #[serde(transparent)]
 pub struct Columns(Encoder);
 
+impl Columns {
+    /// The columns and what is known of them; trees see numbers as they are and levels by their place.
+    pub fn encoder(&self) -> &Encoder {
+        &self.0
+    }
+}
+
 impl Preprocessing for Columns {
     const NAME: &'static str = "columns";
 

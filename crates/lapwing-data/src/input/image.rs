@@ -56,6 +56,13 @@ impl TryFrom<Saved> for PictureScale {
     }
 }
 
+impl PictureScale {
+    /// Of red, green and blue, from 0 to 255.
+    pub fn channels(&self) -> &[Scale] {
+        &self.channels
+    }
+}
+
 impl Preprocessing for PictureScale {
     const NAME: &'static str = "image";
 

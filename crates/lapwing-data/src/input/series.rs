@@ -5,7 +5,7 @@ use lapwing_sample::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Preprocessing, Unseen};
+use super::{LIMIT, Preprocessing, Unseen};
 use crate::dataset::Dataset;
 use crate::error::DataError;
 use crate::schema::{Kind, Schema};
@@ -14,8 +14,6 @@ use crate::table::{Table, Values, series_of};
 
 /// Version of the saved form.
 const VERSION: u32 = 1;
-/// Largest standardised value.
-const LIMIT: f64 = 10.0;
 /// Channels and points that are shown of a series.
 const SHOWN_CHANNELS: usize = 3;
 const SHOWN_POINTS: usize = 48;
@@ -73,6 +71,13 @@ impl TryFrom<Saved> for SeriesScale {
             return Err(DataError::EncoderInvalid(what.to_owned()));
         }
         Ok(Self { version, schema, longest, channels })
+    }
+}
+
+impl SeriesScale {
+    /// Of each channel.
+    pub fn channels(&self) -> &[Scale] {
+        &self.channels
     }
 }
 

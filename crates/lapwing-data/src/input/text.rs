@@ -54,7 +54,18 @@ impl TextEncoder {
         self.vocabulary.counts()
     }
 
-    fn encodings(&self) -> impl Iterator<Item = (&ColumnSchema, &Encoding)> {
+    /// The words it knows, from number 1 on.
+    pub fn words(&self) -> &[String] {
+        self.vocabulary.words()
+    }
+
+    /// The pairs of words that it knows, by the places of their words, with numbers behind those of the words.
+    pub fn pairs(&self) -> &[[u32; 2]] {
+        self.vocabulary.pairs()
+    }
+
+    /// The features that are no texts.
+    pub fn encodings(&self) -> impl Iterator<Item = (&ColumnSchema, &Encoding)> {
         others(&self.schema).zip(&self.columns)
     }
 }

@@ -65,6 +65,13 @@ impl TryFrom<Saved> for TokenEncoder {
     }
 }
 
+impl TokenEncoder {
+    /// The words it knows, from number 2 on.
+    pub fn words(&self) -> &[String] {
+        self.vocabulary.words()
+    }
+}
+
 impl Preprocessing for TokenEncoder {
     const NAME: &'static str = "tokens";
 

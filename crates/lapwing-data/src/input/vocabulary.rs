@@ -110,6 +110,16 @@ impl Vocabulary {
         1 + self.words.len() + self.pairs.len()
     }
 
+    /// The words, from number 1 on.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The pairs, each by the places of its words, with numbers behind those of the words.
+    pub(crate) fn pairs(&self) -> &[[u32; 2]] {
+        &self.pairs
+    }
+
     /// Words and pairs, each.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (self.words.len(), self.pairs.len())

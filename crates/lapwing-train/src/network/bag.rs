@@ -5,13 +5,17 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
+use lapwing_onnx::{Attribute, Element};
 use lapwing_ops as ops;
 use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Draw, Linear, drop_out};
 use super::sequence::embedded;
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use super::{
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes,
+};
 use crate::parameters::ArraySpec;
 
 /// Numbers per word.
@@ -143,6 +147,32 @@ impl Config for BagConfig {
             layers: self.sizes().windows(2).map(layer).collect(),
             dropout: self.dropout,
         }
+    }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        let OnnxInput::Texts { words, numbers } = input else { return Err(input.misfit()) };
+        // Behind the words stands a row of zeros, for nothing.
+        let table = to.array("table")?;
+        let rows = [&table.values[..], &vec![0.0; self.width]].concat();
+        let table = to.graph.floats(&rows, &[self.vocabulary + 1, self.width]);
+        let found = to.graph.node("Gather", &[&table, words]);
+        let sum = to.sum(&found, 1);
+        let (one, axes) = (to.graph.floats(&[1.0], &[1]), to.graph.ints(&[1], &[1]));
+        let nothing = to.graph.ints(&[self.vocabulary as i64], &[1]);
+        let something = to.graph.node("Less", &[words, &nothing]);
+        let something = to.graph.cast(&something, Element::Float);
+        let count = to.graph.node("ReduceSum", &[&something, &axes]);
+        let count = to.graph.node("Max", &[&count, &one]);
+        let mut x = to.graph.node("Div", &[&sum, &count]);
+        if let Some(numbers) = numbers {
+            let numbers = to.squash(numbers, SQUASH);
+            x = to.graph.node_with("Concat", &[&x, &numbers], &[("axis", Attribute::Int(1))]);
+        }
+        for depth in 0..self.hidden.len() {
+            let sum = to.linear(&format!("layers.{depth}"), &x)?;
+            x = to.relu(&sum);
+        }
+        to.linear(&format!("layers.{}", self.hidden.len()), &x)
     }
 }
 

@@ -6,7 +6,11 @@ use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Conv, Draw, Linear, flatten};
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use super::onnx::Frame;
+use super::{
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes,
+};
 use crate::parameters::ArraySpec;
 
 const INPUT: InputSpec = InputSpec::Image { height: 32, width: 32, channels: 3 };
@@ -71,6 +75,24 @@ impl Config for Conv3NetConfig {
             linear1: Linear::init(HIDDEN, Draw::Uniform, draws, device),
             linear2: Linear::init([HIDDEN[1], self.outputs], Draw::Uniform, draws, device),
         }
+    }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        let frame = Frame { side: KERNEL, stride: 1, padding: 0 };
+        let mut x = input.images()?.to_owned();
+        for (at, name) in ["conv1", "conv2", "conv3"].into_iter().enumerate() {
+            let sum = to.conv(name, &x, frame)?;
+            x = to.relu(&sum);
+            if at < 2 {
+                x = to.max_pool(&x, Frame { side: 2, stride: 2, padding: 0 }, 2);
+            }
+        }
+        // Pixel by pixel, as it was learnt.
+        let x = to.transpose(&x, &[0, 2, 3, 1]);
+        let x = to.reshape(&x, &[0, HIDDEN[0] as i64]);
+        let x = to.linear("linear1", &x)?;
+        let x = to.relu(&x);
+        to.linear("linear2", &x)
     }
 }
 

@@ -223,7 +223,8 @@ pub(crate) struct BatchNorm {
     variance: Param<Tensor<1>>,
 }
 
-const EPSILON: f32 = 1e-5;
+/// Added to variances.
+pub(crate) const EPSILON: f64 = 1e-5;
 /// Share of a batch in the running averages.
 pub(crate) const MOMENTUM: f64 = 0.1;
 
@@ -247,11 +248,12 @@ impl BatchNorm {
         let (gamma, beta) = (self.gamma.val(), self.beta.val());
         let Some(training) = training else {
             let (mean, variance) = (self.mean.val(), self.variance.val());
-            return ops::batch_norm_with(x, gamma, beta, mean, variance, EPSILON, residual, relu);
+            let epsilon = EPSILON as f32;
+            return ops::batch_norm_with(x, gamma, beta, mean, variance, epsilon, residual, relu);
         };
         let [n, height, width, _] = x.dims();
         let pixels = (n * height * width) as f64;
-        let (y, mean, variance) = ops::batch_norm(x, gamma, beta, EPSILON, residual, relu);
+        let (y, mean, variance) = ops::batch_norm(x, gamma, beta, EPSILON as f32, residual, relu);
         let (mean, variance) = ((self.mean.id, mean), (self.variance.id, variance));
         training.moments.push(Moments { mean, variance, pixels });
         y

@@ -6,7 +6,10 @@ use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{self, Draw};
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use super::{
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes,
+};
 use crate::parameters::ArraySpec;
 
 /// The sizes of a linear model.
@@ -53,6 +56,10 @@ impl Config for LinearConfig {
     fn init(&self, draws: &mut Draws, device: &Device) -> Linear {
         let sizes = [self.inputs, self.outputs];
         Linear { layer: layers::Linear::init(sizes, Draw::Uniform, draws, device) }
+    }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        to.linear("layer", input.vectors()?)
     }
 }
 

@@ -2,13 +2,17 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
+use lapwing_onnx::Attribute;
 use lapwing_ops as ops;
 use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Draw, Linear};
-use super::sequence::{Entry, Kind, last_moments};
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use super::sequence::{Entry, Kind, entered, last_moments};
+use super::{
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes,
+};
 use crate::parameters::ArraySpec;
 
 /// Numbers per word.
@@ -149,6 +153,43 @@ impl Config for LstmConfig {
             padding: self.padding,
         }
     }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        if self.padding {
+            return Err(Inexpressible("a network that reads padding is not exported".to_owned()));
+        }
+        let (x, lengths) = entered(to, input, false)?;
+        // ONNX has moments before rows.
+        let mut x = to.transpose(&x, &[1, 0, 2]);
+        for (depth, &units) in self.units.iter().enumerate() {
+            let array = |part: &str| to.array(&format!("layers.{depth}.{part}"));
+            let (inputs, memory) = (array("inputs")?, array("memory")?);
+            let (biases, more) = (array("input_bias")?, array("memory_bias")?);
+            let weights = [inputs, memory].map(|array| gates_first(&array.values, units));
+            let biases = [biases, more].map(|array| gates_first(&array.values, units)).concat();
+            let width = inputs.shape[0];
+            let inputs = to.graph.floats(&weights[0], &[1, 4 * units, width]);
+            let memory = to.graph.floats(&weights[1], &[1, 4 * units, units]);
+            let biases = to.graph.floats(&biases, &[1, 8 * units]);
+            let size = [("hidden_size", Attribute::Int(units as i64))];
+            x = to.graph.node_with("LSTM", &[&x, &inputs, &memory, &biases], &size);
+            let axes = to.graph.ints(&[1], &[1]);
+            x = to.graph.node("Squeeze", &[&x, &axes]);
+        }
+        let x = to.transpose(&x, &[1, 0, 2]);
+        let (places, one) = (to.places(&x, 1), to.graph.ints(&[1], &[1]));
+        let last = to.graph.node("Sub", &[&lengths, &one]);
+        let counts = to.graph.node("Equal", &[&places, &last]);
+        let x = to.sum_where(&x, &counts);
+        to.linear("linear", &x)
+    }
+}
+
+/// Weights `[inputs, gates]` as ONNX has them, `[gates, inputs]`, and its order of the gates: of inputs, outputs,
+/// forgetting, cells.
+fn gates_first(weights: &[f32], units: usize) -> Vec<f32> {
+    let columns = [0, 3, 1, 2].into_iter().flat_map(|gate| gate * units..(gate + 1) * units);
+    columns.flat_map(|column| weights.iter().skip(column).step_by(4 * units)).copied().collect()
 }
 
 /// One layer. PyTorch has two biases, which are added; with Adam that is not the same as one.

@@ -7,7 +7,10 @@ use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Draw, Linear, drop_out};
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use super::{
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes,
+};
 use crate::parameters::ArraySpec;
 use crate::plan::{LONG, regularisation};
 
@@ -126,6 +129,19 @@ impl Config for MlpConfig {
             squash: self.squash,
             softmax: self.softmax,
         }
+    }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        let mut x = match self.squash {
+            Some(bound) => to.squash(input.vectors()?, bound),
+            None => input.vectors()?.to_owned(),
+        };
+        for depth in 0..self.hidden.len() {
+            let sum = to.linear(&format!("layers.{depth}"), &x)?;
+            x = to.relu(&sum);
+        }
+        x = to.linear(&format!("layers.{}", self.hidden.len()), &x)?;
+        Ok(if self.softmax { to.graph.node("Softmax", &[&x]) } else { x })
     }
 }
 

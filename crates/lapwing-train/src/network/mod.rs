@@ -6,6 +6,7 @@
 
 mod input;
 mod layers;
+mod onnx;
 mod registry;
 mod residual;
 mod sequence;
@@ -32,6 +33,8 @@ use crate::random::Purpose;
 
 pub(crate) use input::{Input, Outputs};
 pub(crate) use layers::MOMENTUM;
+pub(crate) use onnx::Drawing;
+pub use onnx::{Inexpressible, OnnxInput};
 
 // In the order in which `auto` tries them.
 registry::networks! {
@@ -103,6 +106,12 @@ pub(crate) trait Config: Sized {
 
     /// The network with its first parameters.
     fn init(&self, draws: &mut Draws, device: &Device) -> Self::Network;
+
+    /// What it does outside training as operators of ONNX: the name of its outputs.
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        let _ = (to, input);
+        Err(Inexpressible(format!("{} is not exported", Self::NAME)))
+    }
 }
 
 /// What a network does with a batch.

@@ -158,6 +158,17 @@ macro_rules! networks {
                 Ok(arrays)
             }
 
+            /// What it does outside training as operators of ONNX.
+            pub(crate) fn onnx(
+                &self,
+                to: &mut Drawing<'_>,
+                input: &OnnxInput,
+            ) -> Result<String, Inexpressible> {
+                match self {
+                    $(Self::$Network(config) => config.onnx(to, input),)+
+                }
+            }
+
             /// A network with parameters drawn from `seed`; `number` tells networks of one run apart.
             pub(crate) fn init(
                 &self,

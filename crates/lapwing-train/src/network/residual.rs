@@ -6,7 +6,8 @@ use lapwing_ops::{Window2d, global_average_pool, max_pool2d};
 use lapwing_sample::{Draws, InputSpec};
 
 use super::layers::{Draw, Linear, NormConv};
-use super::{Input, Outputs, Training};
+use super::onnx::Frame;
+use super::{Drawing, Inexpressible, Input, OnnxInput, Outputs, Training};
 use crate::parameters::ArraySpec;
 
 /// Fewest pixels of a side for the stem that leaves a sixteenth of the pixels over.
@@ -159,6 +160,39 @@ impl Plan {
         }
         let linear = Linear::init([self.embedding(), self.outputs], Draw::Uniform, draws, device);
         Residual { stem, blocks, linear, pooled: self.large() }
+    }
+
+    pub(super) fn onnx(
+        &self,
+        to: &mut Drawing<'_>,
+        input: &OnnxInput,
+    ) -> Result<String, Inexpressible> {
+        let convolved = |to: &mut Drawing<'_>, name: &str, x: &str, (side, _, stride): Shape| {
+            let frame = Frame { side, stride, padding: side / 2 };
+            to.norm_conv(&format!("layers.{name}"), x, frame)
+        };
+        let x = convolved(to, "stem", input.images()?, self.stem())?;
+        let mut x = to.relu(&x);
+        if self.large() {
+            x = to.max_pool(&x, Frame { side: 3, stride: 2, padding: 1 }, 2);
+        }
+        for (at, block) in self.all_blocks().into_iter().enumerate() {
+            let shortcut = match self.shortcut(block) {
+                Some(shape) => convolved(to, &format!("blocks.{at}.shortcut"), &x, shape)?,
+                None => x.clone(),
+            };
+            let [before, width, stride] = block;
+            let convolutions = self.kind.convolutions(before, width, stride);
+            for (part, &shape) in convolutions.iter().enumerate() {
+                x = convolved(to, &format!("blocks.{at}.convolutions.{part}"), &x, shape)?;
+                if part + 1 == convolutions.len() {
+                    x = to.graph.node("Add", &[&x, &shortcut]);
+                }
+                x = to.relu(&x);
+            }
+        }
+        let x = to.channel_means(&x);
+        to.linear("layers.linear", &x)
     }
 }
 

@@ -6,7 +6,10 @@ use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::residual::{self, Kind, Plan, Residual};
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes, least_side};
+use super::{
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes, least_side,
+};
 use crate::parameters::ArraySpec;
 
 /// The sizes of a ResNet-18.
@@ -69,6 +72,10 @@ impl Config for ResNet18Config {
 
     fn init(&self, draws: &mut Draws, device: &Device) -> ResNet18 {
         ResNet18 { layers: self.layers().init(draws, device) }
+    }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        self.layers().onnx(to, input)
     }
 }
 

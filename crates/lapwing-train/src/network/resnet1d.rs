@@ -12,8 +12,12 @@ use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Draw, Linear, PlainNorm};
+use super::onnx::Frame;
 use super::sequence::mean_of_moments;
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use super::{
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes,
+};
 use crate::parameters::ArraySpec;
 
 /// Moments that a kernel sees.
@@ -171,6 +175,43 @@ impl Config for ResNet1dConfig {
             dropout: self.dropout,
             flatten: self.flatten,
         }
+    }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        let OnnxInput::Series { values, lengths } = input else { return Err(input.misfit()) };
+        let x = to.conv1d("stem", values, 1, KERNEL / 2)?;
+        let x = to.normalised("norm", &x)?;
+        let mut x = to.relu(&x);
+        let (mut y, mut left) = (x.clone(), lengths.clone());
+        for (at, step) in blocks(self.longest).0.into_iter().enumerate() {
+            let name = |part: &str| format!("blocks.{at}.{part}");
+            if step.stride > 1 {
+                y = to.max_pool(
+                    &y,
+                    Frame { side: step.stride, stride: step.stride, padding: 0 },
+                    1,
+                );
+                let stride = to.graph.ints(&[step.stride as i64], &[1]);
+                left = to.graph.node("Div", &[&left, &stride]);
+            }
+            y = to.conv1d(&name("shortcut"), &y, 1, KERNEL / 2)?;
+            x = to.conv1d(&name("first"), &x, 1, KERNEL / 2)?;
+            x = to.normalised(&name("norm1"), &x)?;
+            x = to.relu(&x);
+            x = to.conv1d(&name("second"), &x, step.stride, step.padding())?;
+            let sum = to.graph.node("Add", &[&x, &y]);
+            let sum = to.normalised(&name("norm2"), &sum)?;
+            (x, y) = (to.relu(&sum), x);
+        }
+        let x = if self.flatten {
+            to.reshape(&x, &[0, self.seen() as i64])
+        } else {
+            let one = to.graph.ints(&[1], &[1]);
+            let left = to.graph.node("Max", &[&left, &one]);
+            let x = to.transpose(&x, &[0, 2, 1]);
+            to.mean_of_moments(&x, &left)
+        };
+        to.linear("linear", &x)
     }
 }
 

@@ -8,8 +8,10 @@ use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Draw, Linear, NormConv};
+use super::onnx::Frame;
 use super::{
-    Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes, least_side, residual,
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes, least_side, residual,
 };
 use crate::parameters::ArraySpec;
 
@@ -106,6 +108,27 @@ impl Config for ResNet20Config {
             linear: Linear::init([STAGES[2], self.outputs], Draw::Kaiming, draws, device),
         }
     }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        let frame = |stride| Frame { side: KERNEL, stride, padding: KERNEL / 2 };
+        let x = to.norm_conv("stem", input.images()?, frame(1))?;
+        let mut x = to.relu(&x);
+        for (at, [before, after]) in blocks().enumerate() {
+            let stride = if before == after { 1 } else { 2 };
+            let shortcut = match stride {
+                1 => x.clone(),
+                _ => shrunk(to, &x, before),
+            };
+            let name = |part: &str| format!("blocks.{at}.{part}");
+            let first = to.norm_conv(&name("conv1"), &x, frame(stride))?;
+            let first = to.relu(&first);
+            let second = to.norm_conv(&name("conv2"), &first, frame(1))?;
+            let sum = to.graph.node("Add", &[&second, &shortcut]);
+            x = to.relu(&sum);
+        }
+        let x = to.channel_means(&x);
+        to.linear("linear", &x)
+    }
 }
 
 /// The parameters of a ResNet-20.
@@ -160,4 +183,12 @@ fn shrink(x: Tensor<4>) -> Tensor<4> {
     let [n, height, width, channels] = x.dims();
     let zeros = Tensor::zeros([n, height, width, channels / 2], &x.device());
     Tensor::cat(vec![zeros.clone(), x, zeros], 3)
+}
+
+/// The same as operators of ONNX.
+fn shrunk(to: &mut Drawing<'_>, x: &str, channels: usize) -> String {
+    let x = to.max_pool(x, Frame { side: 1, stride: 2, padding: 0 }, 2);
+    let zeros = channels as i64 / 2;
+    let pads = to.graph.ints(&[0, zeros, 0, 0, 0, zeros, 0, 0], &[8]);
+    to.graph.node("Pad", &[&x, &pads])
 }

@@ -7,7 +7,7 @@ use lapwing_ops::Bags;
 use lapwing_sample::{Draws, InputSpec};
 
 use super::layers::{Draw, Linear};
-use super::{Input, Touched, Training};
+use super::{Drawing, Inexpressible, Input, OnnxInput, Touched, Training};
 use crate::parameters::ArraySpec;
 
 /// Most moments, channels and words that a network may be asked for.
@@ -167,6 +167,26 @@ impl Entry {
             }
         };
         Batch { x, lengths }
+    }
+}
+
+/// What comes into a network as operators of ONNX, `[rows, moments, width]`, and lengths `[rows, 1]`.
+pub(super) fn entered(
+    to: &mut Drawing<'_>,
+    input: &OnnxInput,
+    layered: bool,
+) -> Result<(String, String), Inexpressible> {
+    match input {
+        OnnxInput::Tokens { words, lengths } => {
+            let table = to.constant("entry.words.table")?;
+            Ok((to.graph.node("Gather", &[&table, words]), lengths.clone()))
+        }
+        OnnxInput::Series { values, lengths } => {
+            let x = to.transpose(values, &[0, 2, 1]);
+            let x = if layered { to.linear("entry.layer", &x)? } else { x };
+            Ok((x, lengths.clone()))
+        }
+        _ => Err(input.misfit()),
     }
 }
 

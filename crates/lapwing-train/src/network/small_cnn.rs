@@ -7,8 +7,10 @@ use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Draw, Linear, NormConv};
+use super::onnx::Frame;
 use super::{
-    Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes, least_side, residual,
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes, least_side, residual,
 };
 use crate::parameters::ArraySpec;
 
@@ -34,6 +36,12 @@ impl SmallCnnConfig {
     fn channels(&self) -> [[usize; 2]; 3] {
         let [one, two, three] = CHANNELS;
         [[self.image[2], one], [one, two], [two, three]]
+    }
+
+    /// Of each convolution.
+    fn strides(&self) -> [usize; 3] {
+        let first = if self.image[0].min(self.image[1]) < LARGE { 1 } else { 2 };
+        [first, 1, 1]
     }
 }
 
@@ -85,15 +93,29 @@ impl Config for SmallCnnConfig {
     }
 
     fn init(&self, draws: &mut Draws, device: &Device) -> SmallCnn {
-        let first = if self.image[0].min(self.image[1]) < LARGE { 1 } else { 2 };
-        let strides = [first, 1, 1].into_iter();
         SmallCnn {
-            convolutions: strides
+            convolutions: self
+                .strides()
+                .into_iter()
                 .zip(self.channels())
                 .map(|(stride, channels)| NormConv::init(KERNEL, channels, stride, draws, device))
                 .collect(),
             linear: Linear::init([CHANNELS[2], self.outputs], Draw::Uniform, draws, device),
         }
+    }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        let mut x = input.images()?.to_owned();
+        for (at, stride) in self.strides().into_iter().enumerate() {
+            if at > 0 {
+                x = to.max_pool(&x, Frame { side: 2, stride: 2, padding: 0 }, 2);
+            }
+            let frame = Frame { side: KERNEL, stride, padding: KERNEL / 2 };
+            x = to.norm_conv(&format!("convolutions.{at}"), &x, frame)?;
+            x = to.relu(&x);
+        }
+        let x = to.channel_means(&x);
+        to.linear("linear", &x)
     }
 }
 

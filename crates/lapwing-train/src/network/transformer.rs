@@ -3,14 +3,18 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, TensorData};
+use lapwing_onnx::Attribute;
 use lapwing_ops as ops;
 use lapwing_ops::Heads;
 use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::layers::{Draw, Linear};
-use super::sequence::{Entry, Kind, mean_of_moments};
-use super::{Config, DataShape, Forward, Input, Outputs, Refusal, Training, Wishes};
+use super::sequence::{Entry, Kind, entered, mean_of_moments};
+use super::{
+    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Training, Wishes,
+};
 use crate::parameters::ArraySpec;
 
 /// Numbers per moment.
@@ -182,6 +186,81 @@ impl Config for TransformerConfig {
             padding: self.padding,
         }
     }
+
+    fn onnx(&self, to: &mut Drawing<'_>, input: &OnnxInput) -> Result<String, Inexpressible> {
+        if self.padding {
+            return Err(Inexpressible("a network that reads padding is not exported".to_owned()));
+        }
+        let (x, lengths) = entered(to, input, true)?;
+        let places = to.places(&x, 1);
+        let table = waves(self.longest, self.width);
+        let table = to.graph.floats(&table, &[self.longest, self.width]);
+        let waves = to.graph.node("Gather", &[&table, &places]);
+        let mut x = to.graph.node("Add", &[&x, &waves]);
+        // Nobody looks at padding.
+        let seen = to.graph.node("Less", &[&places, &lengths]);
+        let (zero, hidden) = (to.graph.floats(&[0.0], &[1]), to.graph.floats(&[-1e30], &[1]));
+        let hidden = to.graph.node("Where", &[&seen, &zero, &hidden]);
+        let axes = to.graph.ints(&[1, 2], &[2]);
+        let hidden = to.graph.node("Unsqueeze", &[&hidden, &axes]);
+        for layer in 0..self.units.len() {
+            let name = |part: &str| format!("layers.{layer}.{part}");
+            let seen = self.attention(to, &name("attention"), &x, &hidden)?;
+            let seen = to.linear(&name("projection"), &seen)?;
+            x = normalised(to, &name("norm1"), &x, &seen)?;
+            let y = to.linear(&name("first"), &x)?;
+            let y = to.relu(&y);
+            let y = to.linear(&name("second"), &y)?;
+            x = normalised(to, &name("norm2"), &x, &y)?;
+        }
+        let x = to.mean_of_moments(&x, &lengths);
+        to.linear("linear", &x)
+    }
+}
+
+impl TransformerConfig {
+    /// Attention as operators of ONNX: what `[rows, moments, width]` see of each other, but for what `hidden` is added to.
+    fn attention(
+        &self,
+        to: &mut Drawing<'_>,
+        name: &str,
+        x: &str,
+        hidden: &str,
+    ) -> Result<String, Inexpressible> {
+        let (width, of_head) = (self.width, self.width / self.heads);
+        let weight = to.array(&format!("{name}.weight"))?;
+        let bias = to.array(&format!("{name}.bias"))?;
+        let mut part = |at: usize, axes: &[i64]| {
+            let rows = weight.values.chunks_exact(3 * width);
+            let columns: Vec<f32> =
+                rows.flat_map(|row| &row[at * width..][..width]).copied().collect();
+            let columns = to.graph.floats(&columns, &[width, width]);
+            let shift = to.graph.floats(&bias.values[at * width..][..width], &[width]);
+            let part = to.graph.node("MatMul", &[x, &columns]);
+            let part = to.graph.node("Add", &[&part, &shift]);
+            let part = to.reshape(&part, &[0, 0, self.heads as i64, of_head as i64]);
+            to.transpose(&part, axes)
+        };
+        let (queries, keys) = (part(0, &[0, 2, 1, 3]), part(1, &[0, 2, 3, 1]));
+        let values = part(2, &[0, 2, 1, 3]);
+        let scale = to.graph.floats(&[1.0 / (of_head as f32).sqrt()], &[1]);
+        let scores = to.graph.node("MatMul", &[&queries, &keys]);
+        let scores = to.graph.node("Mul", &[&scores, &scale]);
+        let scores = to.graph.node("Add", &[&scores, hidden]);
+        let weights = to.graph.node("Softmax", &[&scores]);
+        let seen = to.graph.node("MatMul", &[&weights, &values]);
+        let seen = to.transpose(&seen, &[0, 2, 1, 3]);
+        Ok(to.reshape(&seen, &[0, 0, width as i64]))
+    }
+}
+
+/// Layer normalisation behind a sum as operators of ONNX.
+fn normalised(to: &mut Drawing<'_>, name: &str, x: &str, y: &str) -> Result<String, Inexpressible> {
+    let (gamma, beta) =
+        (to.constant(&format!("{name}.gamma"))?, to.constant(&format!("{name}.beta"))?);
+    let sum = to.graph.node("Add", &[x, y]);
+    let epsilon = [("epsilon", Attribute::Float(EPSILON))];
+    Ok(to.graph.node_with("LayerNormalization", &[&sum, &gamma, &beta], &epsilon))
 }
 
 /// Scale and shift of a layer normalisation.
@@ -285,6 +364,10 @@ impl Forward for Transformer {
 
 /// Sines and cosines by turns, of waves that get longer: where a moment is.
 fn positions(moments: usize, width: usize, device: &Device) -> Tensor<3> {
+    Tensor::from_data(TensorData::new(waves(moments, width), [1, moments, width]), device)
+}
+
+fn waves(moments: usize, width: usize) -> Vec<f32> {
     let place = |moment: usize| {
         (0..width).map(move |at| {
             let wave = BASE.powf(-((at - at % 2) as f64) / width as f64);
@@ -292,6 +375,5 @@ fn positions(moments: usize, width: usize, device: &Device) -> Tensor<3> {
             (if at % 2 == 0 { angle.sin() } else { angle.cos() }) as f32
         })
     };
-    let places: Vec<f32> = (0..moments).flat_map(place).collect();
-    Tensor::from_data(TensorData::new(places, [1, moments, width]), device)
+    (0..moments).flat_map(place).collect()
 }
