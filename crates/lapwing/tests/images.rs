@@ -4,7 +4,7 @@
 
 mod tables;
 
-use tables::{Numbers, Place, killed};
+use tables::{Numbers, Place, killed, start};
 
 const TRAIN: &str =
     "train photos.csv --target stripes --source camera --image file --image-size 16 --epochs 12 -q";
@@ -93,6 +93,18 @@ fn a_killed_training_on_pictures_goes_on_to_the_same_bytes() {
     }
 }
 
+/// A small PNG that says of itself that it has so many pixels a side.
+fn forged(side: u32) -> Vec<u8> {
+    let mut png = lapwing_sample::png(1, 1, &[0; 3]).unwrap();
+    // Behind eight bytes of signature and four of length: the name, width and height, five bytes more, and their checksum.
+    png[16..20].copy_from_slice(&side.to_be_bytes());
+    png[20..24].copy_from_slice(&side.to_be_bytes());
+    let mut sum = flate2::Crc::new();
+    sum.update(&png[12..29]);
+    png[29..33].copy_from_slice(&sum.sum().to_be_bytes());
+    png
+}
+
 #[test]
 fn a_picture_that_cannot_be_had_is_named_with_its_line() {
     let place = photos();
@@ -108,6 +120,11 @@ fn a_picture_that_cannot_be_had_is_named_with_its_line() {
     refused("not a PNG, JPEG, GIF or WebP");
     std::fs::write(place.path("photos/b3-5.png"), &whole[..whole.len() / 2]).unwrap();
     refused("damaged");
+    // A JPEG that ends in its first lines, and a picture of 14 GB whose file has a few bytes.
+    std::fs::write(place.path("photos/b3-5.png"), b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01").unwrap();
+    refused("damaged");
+    std::fs::write(place.path("photos/b3-5.png"), forged(60_000)).unwrap();
+    refused("60000 × 60000 pixels; at most 16384 × 16384");
     std::fs::remove_file(place.path("photos/b3-5.png")).unwrap();
     std::fs::create_dir(place.path("photos/b3-5.png")).unwrap();
     refused("not a file");
@@ -133,6 +150,17 @@ fn a_picture_that_is_gone_when_predicting_leaves_no_file() {
         &["checked.csv, line 9", "a7-1.png"],
     );
     place.refuses("evaluate run checked.csv", &["checked.csv, line 9", "a7-1.png"]);
+    // One that was replaced since is another picture, if it is one.
+    place.write("photos/a7-1.png", "<html>gone</html>");
+    place.refuses(
+        "predict run checked.csv --out predictions.csv",
+        &["checked.csv, line 9", "a7-1.png", "not a PNG, JPEG, GIF or WebP"],
+    );
+    std::fs::write(place.path("photos/a7-1.png"), place.read("photos/a8-1.png")).unwrap();
+    let done = place.lapwing("predict run checked.csv --no-probabilities").assert().success();
+    let said = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+    let of = |row: usize| said.lines().nth(row).unwrap().split_once(',').unwrap().1.to_owned();
+    assert_eq!(of(8), of(9), "{said}");
     place.write("other.csv", "file,camera\nphotos/a1-1.png,a\n");
     place.lapwing("predict run other.csv").assert().success();
 }
@@ -190,6 +218,24 @@ fn a_picture_that_was_replaced_or_has_gone_since_a_run_began_is_not_trained_on()
     place.refuses("train --resume cut -q", &["photos.csv, line 65", "photos/b3-5.png"]);
     write(&names[3], &whole[3]);
     place.lapwing("train --resume cut -q").assert().success();
+}
+
+#[test]
+fn a_picture_that_vanishes_in_the_middle_of_training_is_named_and_leaves_no_model() {
+    let place = photos();
+    let words = format!("{TRAIN} --no-folds --image-memory 0 --out run --checkpoint-every 0")
+        .replace("--epochs 12", "--epochs 1000 --patience 1000");
+    let mut child = start(&place, &words).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    while !place.path("run/checkpoint/checkpoint.safetensors").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before its first checkpoint");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    std::fs::remove_dir_all(place.path("photos")).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("photos.csv, row") && said.contains("cannot read photos/"), "{said}");
+    assert!(!place.path("run/model.json").exists() && !place.path("run/report.html").exists());
 }
 
 #[test]

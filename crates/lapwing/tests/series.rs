@@ -240,6 +240,16 @@ fn a_longer_series_than_any_in_training_is_cut_with_a_warning_and_forged_scales_
     let said = String::from_utf8(done.get_output().stderr.clone()).unwrap();
     assert!(said.contains("1 of 10") && said.contains("more than"), "{said}");
 
+    // A table that was replaced since: one with gaps, and one whose lists are words.
+    let mut gaps = waves(10, 2);
+    gaps.y[3][2] = f32::NAN;
+    gaps.save(&place, "gaps.parquet");
+    let parts = ["gaps.parquet, row 4", "\"y\"", "place 3", "not finite"];
+    place.refuses("predict run gaps.parquet --out said.csv", &parts);
+    let words = vec![("x", texts(&["a", "b"])), ("y", texts(&["a", "b"]))];
+    save(&place, "words.parquet", words);
+    place.refuses("predict run words.parquet --out said.csv", &["words.parquet", "\"x\""]);
+
     let whole = place.text("run/model.json");
     let edit = |change: &dyn Fn(&mut Value)| {
         let mut model: Value = serde_json::from_str(&whole).unwrap();
