@@ -120,7 +120,12 @@ impl Judgement {
 
 /// P(T > t) for Student's t with `degrees` of freedom and t ≥ 0: half the regularised incomplete beta function
 /// I_x(ν/2, 1/2) at x = ν / (ν + t²).
-fn student_tail(t: f64, degrees: f64) -> f64 {
+///
+/// ```
+/// // One of the 2.5 % beyond 2.776 with 4 degrees of freedom.
+/// assert!((lapwing_core::student_tail(2.776_445, 4.0) - 0.025).abs() < 1e-7);
+/// ```
+pub fn student_tail(t: f64, degrees: f64) -> f64 {
     let square = t * t;
     if square == 0.0 {
         return 0.5;

@@ -71,7 +71,7 @@ pub use config::{DISCRETE_AMOUNT, LapConfig, Ties};
 pub use consensus::{Answers, Consensus};
 pub use error::LapError;
 pub use lap::Lap;
-pub use leniency::{false_alarm_rate, leniency_for_false_alarm};
+pub use leniency::{false_alarm_rate, leniency_for_false_alarm, student_tail};
 pub use message::{MESSAGE_VERSION, Message, MessageError, MessageProblem};
 pub use noise_rate::{
     Answer, Estimate, Labels, Likelihoods, NOISE_STATE_VERSION, NoiseModel, NoiseRate,

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod ablation;
 mod drift;
 mod false_alarm;
 mod golden;
