@@ -192,7 +192,7 @@ mod tests {
         let all = Selection::default();
         assert_eq!(cells(&all, "table-1-fashion-mnist").len(), 7 * 7 * 5);
         assert_eq!(cells(&all, "sensitivity").len(), 20 * 10);
-        assert_eq!(cells(&all, "many-sources").len(), 7 * (6 * 5 + 2 * 10));
+        assert_eq!(cells(&all, "many-sources").len(), 7 * (9 * 5 + 2 * 10));
         assert_eq!(cells(&all, "difficult-data").len(), (2 + 2 + 1) * 5);
         assert!(cells(&all, "percentage-difference").is_empty());
         let some = Selection {

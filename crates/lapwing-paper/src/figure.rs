@@ -7,7 +7,7 @@ use crate::demonstration::BINS;
 use crate::picture::{Anchor, Colour, FAINT, INK, Picture};
 use crate::recipe::{FigureKind, Recipe, Rule};
 use crate::record::Record;
-use crate::table::{Statistics, five_numbers};
+use crate::table::{Statistics, five_numbers, metric_name};
 
 /// Colours that can be told apart by everybody (Okabe and Ito).
 const COLOURS: [Colour; 5] =
@@ -30,6 +30,7 @@ pub(crate) fn figure(recipe: &Recipe, records: &[Record]) -> Option<Figure> {
         FigureKind::Curve => curve(recipe, records),
         FigureKind::Histograms => histograms(recipe, records),
         FigureKind::Epochs => epochs(recipe, records),
+        FigureKind::Sizes => sizes(recipe, records),
     };
     Some(Figure { name: recipe.id.clone(), picture })
 }
@@ -211,11 +212,12 @@ fn curve(recipe: &Recipe, records: &[Record]) -> Picture {
         .map(|(at, condition)| (at as f64, condition.name.clone()))
         .collect();
     panel.marks_across(&mut picture, &names);
-    picture.text_upwards((22.0, 160.0), 9.0, "greatest test accuracy, %");
+    picture.text_upwards((22.0, 160.0), 9.0, metric_name(&recipe.metric));
     let mut entries = Vec::new();
     for (column, method) in recipe.methods.iter().enumerate() {
         let colour = COLOURS[(4 - 2 * (column % 3)) % COLOURS.len()];
-        let (mut line, mut dashes) = (Vec::new(), Vec::new());
+        // A line for each stretch of conditions that were run: what was not leaves a gap.
+        let (mut lines, mut dashes) = (vec![Vec::new()], Vec::new());
         for (at, condition) in recipe.conditions.iter().enumerate() {
             if let Some(number) = recipe.number(&condition.id, &method.id, &recipe.metric) {
                 dashes.push(panel.place(at as f64, number.mean));
@@ -225,9 +227,15 @@ fn curve(recipe: &Recipe, records: &[Record]) -> Picture {
                 .filter(|r| r.cell.condition == condition.id && r.cell.method == method.id)
                 .filter_map(|record| record.metric(&recipe.metric))
                 .collect();
-            if let Some(statistics) = Statistics::of(&runs) {
+            let Some(statistics) = Statistics::of(&runs) else {
+                lines.push(Vec::new());
+                continue;
+            };
+            {
                 let (x, mean) = (at as f64, statistics.mean);
-                line.push(panel.place(x, mean));
+                if let Some(line) = lines.last_mut() {
+                    line.push(panel.place(x, mean));
+                }
                 let std = statistics.std.unwrap_or(0.0);
                 let bar = vec![panel.place(x, mean - std), panel.place(x, mean + std)];
                 picture.line(bar, colour, 1.0);
@@ -237,10 +245,14 @@ fn curve(recipe: &Recipe, records: &[Record]) -> Picture {
             }
         }
         picture.dashes(dashes, colour, 1.2);
-        picture.line(line, colour, 1.8);
+        for line in lines {
+            picture.line(line, colour, 1.8);
+        }
         entries.push((method.name.as_str(), colour));
     }
-    entries.push(("dashed: the paper's", FAINT));
+    if !recipe.paper.numbers.is_empty() {
+        entries.push(("dashed: the paper's", FAINT));
+    }
     legend(&mut picture, (60.0, 335.0), entries.into_iter());
     picture
 }
@@ -286,6 +298,32 @@ fn epochs(recipe: &Recipe, records: &[Record]) -> Picture {
         entries.push((method.name.as_str(), colour));
     }
     legend(&mut picture, (60.0, 335.0), entries.into_iter());
+    picture
+}
+
+/// How many samples sources have, the largest first, in powers of ten.
+fn sizes(recipe: &Recipe, records: &[Record]) -> Picture {
+    let counted = records.iter().find_map(|record| record.histogram.first());
+    let mut sizes: Vec<u32> = counted.cloned().unwrap_or_default();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    let power = |size: u32| f64::from(size.max(1)).log10();
+    let most = sizes.first().map_or(1.0, |size| power(*size).ceil().max(1.0));
+    let panel = Panel {
+        frame: [60.0, 30.0, 420.0, 260.0],
+        x: (0.0, sizes.len().max(1) as f64),
+        y: (0.0, most),
+    };
+    let mut picture = Picture::new(510.0, 330.0);
+    panel.frame(&mut picture, &recipe.title);
+    let tens: Vec<f64> = (0..=most as u32).map(f64::from).collect();
+    panel.marks_up(&mut picture, &tens);
+    picture.text_upwards((22.0, 160.0), 9.0, "samples to train on, as a power of ten");
+    picture.text((270.0, 310.0), 9.0, Anchor::Middle, "sources, the largest first");
+    for (place, &size) in sizes.iter().enumerate() {
+        let (left, right) = (place as f64, place as f64 + 0.8);
+        let corners = [(left, 0.0), (right, 0.0), (right, power(size)), (left, power(size))];
+        picture.area(corners.map(|(x, y)| panel.place(x, y)).to_vec(), COLOURS[2], 0.8);
+    }
     picture
 }
 

@@ -6,9 +6,11 @@
 
 mod axes;
 mod cell;
+mod claim;
 mod data;
 mod demonstration;
 mod error;
+mod estimation;
 mod figure;
 mod measure;
 mod merge;
@@ -18,6 +20,7 @@ mod prepare;
 mod recipe;
 mod record;
 mod run;
+mod section;
 mod sequence_store;
 mod store;
 mod summary;
@@ -25,6 +28,7 @@ mod table;
 mod timing;
 
 pub use cell::{Cell, Form, Selection};
+pub use claim::{Claim, Count, Relation, Side};
 pub use data::{DataDir, DataSet};
 pub use error::PaperError;
 pub use merge::merge;
@@ -33,5 +37,5 @@ pub use recipe::{
 };
 pub use record::{Record, Records};
 pub use run::{Request, Watch, run};
-pub use summary::{shown, signed, summary, write_figures};
-pub use table::{Entry, Results, Statistics, metric_name};
+pub use summary::{shown, summary, write_figures};
+pub use table::{Entry, Results, Statistics, Welch, metric_name};

@@ -79,6 +79,7 @@ impl Plan {
             sources.chunk = sources.chunk.min((limit / sources.count).max(1));
         }
         model.softmax = method.softmax.unwrap_or(model.softmax);
+        model.init = method.init.unwrap_or(model.init);
         training.weight_decay = method.weight_decay.unwrap_or(training.weight_decay);
         training.epochs = form.epochs.or(method.epochs).unwrap_or(training.epochs);
         Ok(Self {
@@ -107,7 +108,7 @@ impl Plan {
         input: InputSpec,
         outputs: usize,
     ) -> Result<TrainConfig, PaperError> {
-        let Model { kind, ref hidden, dropout, softmax } = self.model;
+        let Model { kind, ref hidden, dropout, softmax, init } = self.model;
         let architecture = match kind {
             ModelKind::Mlp => Architecture::Mlp(MlpConfig {
                 inputs: input.size(),
@@ -116,6 +117,7 @@ impl Plan {
                 dropout,
                 squash: None,
                 softmax,
+                init,
             }),
             ModelKind::Conv3net => Architecture::Conv3Net(Conv3NetConfig { outputs }),
             ModelKind::ResNet20 => {
@@ -217,6 +219,7 @@ mod tests {
     use super::*;
     use crate::cell::Selection;
     use crate::recipe::{Kind, Version, recipe, recipes};
+    use lapwing_train::Init;
 
     fn plan(id: &str, condition: &str, method: &str, form: Form) -> Plan {
         let cell = Cell {
@@ -253,6 +256,7 @@ mod tests {
         assert_eq!(noise_rate(&cdr), 0.0);
         let arfl = plan(id, "random-label", "arfl", Form::FULL);
         assert!(!arfl.model.softmax && arfl.batch_labels == BatchLabels::Chunk);
+        assert_eq!((arfl.model.init, cdr.model.init), (Init::Keras, Init::Torch));
         let arfl = plan("table-1-cifar-100", "random-label", "arfl", Form::FULL);
         assert_eq!((arfl.sources.noisy, arfl.training.epochs), (2, 25));
         let many = plan("many-sources", "random-label", "lap-1250", Form::FULL);

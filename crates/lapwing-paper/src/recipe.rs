@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use lapwing_core::{LapConfig, Ties};
 use lapwing_noise::NoiseKind;
 use lapwing_sample::Change;
-use lapwing_train::{METHODS, MethodKind, method_named};
+use lapwing_train::{Init, METHODS, MethodKind, method_named};
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use crate::claim::{Claim, Count};
 use crate::data::DataSet;
 use crate::error::PaperError;
 
 /// The recipes, in the order in which they are listed.
-const TEXTS: [&str; 14] = [
+const TEXTS: [&str; 22] = [
     include_str!("../recipes/toy.toml"),
     include_str!("../recipes/sensitivity.toml"),
     include_str!("../recipes/california.toml"),
@@ -22,13 +23,21 @@ const TEXTS: [&str; 14] = [
     include_str!("../recipes/table-1-cifar-10.toml"),
     include_str!("../recipes/table-1-cifar-100.toml"),
     include_str!("../recipes/percentage-difference.toml"),
+    include_str!("../recipes/untuned.toml"),
     include_str!("../recipes/many-sources.toml"),
     include_str!("../recipes/cifar-10n.toml"),
     include_str!("../recipes/difficult-data.toml"),
+    include_str!("../recipes/difficult-data-leniency.toml"),
+    include_str!("../recipes/imdb.toml"),
+    include_str!("../recipes/goemotions.toml"),
+    include_str!("../recipes/ptb-xl.toml"),
     include_str!("../recipes/tiny-imagenet.toml"),
     include_str!("../recipes/imagenet64.toml"),
     include_str!("../recipes/compute.toml"),
+    include_str!("../recipes/figure-2.toml"),
     include_str!("../recipes/figure-3.toml"),
+    include_str!("../recipes/no-parameters.toml"),
+    include_str!("../recipes/breakdown.toml"),
 ];
 
 /// Whom to follow where the paper's text and its authors' code differ.
@@ -96,6 +105,12 @@ pub struct Recipe {
     pub methods: Vec<MethodRecipe>,
     /// The paper's numbers.
     pub paper: PaperNumbers,
+    /// What the paper concludes from them.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// Runs that are counted beside them.
+    #[serde(default, rename = "count")]
+    pub counts: Vec<Count>,
 }
 
 fn all() -> f64 {
@@ -115,6 +130,8 @@ pub enum Kind {
     Timing,
     /// Numbers are drawn and shown.
     Demonstration,
+    /// Noise is drawn and estimated.
+    Estimation,
 }
 
 /// The kinds of figures.
@@ -131,6 +148,8 @@ pub enum FigureKind {
     Histograms,
     /// What is measured after each epoch, a line for each method.
     Epochs,
+    /// How many samples sources have.
+    Sizes,
 }
 
 /// How samples get their sources.
@@ -181,6 +200,9 @@ pub struct Model {
     /// Whether it ends in a softmax, before the loss applies another.
     #[serde(default)]
     pub softmax: bool,
+    /// Whose first parameters it begins with; of linear layers only.
+    #[serde(default, skip_serializing_if = "Init::is_default")]
+    pub init: Init,
 }
 
 /// The networks.
@@ -255,6 +277,9 @@ pub struct Training {
     /// Whether channels are measured by the means and deviations of Imagenet.
     #[serde(default, skip_serializing_if = "is_false")]
     pub normalise: bool,
+    /// Whether values are learnt in their own unit, instead of standardised.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub raw_values: bool,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -384,8 +409,8 @@ pub struct MethodKeys {
     pub kind: Option<String>,
     /// The only conditions it is run in.
     pub conditions: Option<Vec<String>>,
-    /// Epochs, runs, sources, chunks, noisy sources, classes of random labels, weight decay and softmax, where they are
-    /// not the experiment's.
+    /// Epochs, runs, sources, chunks, noisy sources, classes of random labels, weight decay, softmax and first parameters,
+    /// where they are not the experiment's.
     pub epochs: Option<usize>,
     /// See `epochs`.
     pub runs: Option<usize>,
@@ -401,6 +426,8 @@ pub struct MethodKeys {
     pub weight_decay: Option<f64>,
     /// See `epochs`.
     pub softmax: Option<bool>,
+    /// See `epochs`.
+    pub init: Option<Init>,
     /// The form of batch label noise.
     #[serde(default)]
     pub batch_labels: BatchLabels,
@@ -537,11 +564,19 @@ impl Recipe {
 
     fn check(&self) -> Result<(), String> {
         for method in &self.methods {
-            method.kind()?;
+            let kind = method.kind()?;
+            if kind.networks() > 1 && self.training.as_ref().is_some_and(|how| how.raw_values) {
+                return Err(format!("{}: raw values are for methods of one network", method.id));
+            }
+            let linear = self.model.as_ref().is_some_and(|model| model.kind == ModelKind::Mlp);
+            if method.init.is_some() && !linear {
+                return Err(format!("{}: init is for networks of linear layers", method.id));
+            }
             for named in method.conditions.iter().flatten().chain(&method.noise_rate_zero) {
                 self.condition(named).ok_or_else(|| format!("no condition {named}"))?;
             }
         }
+        self.claims.iter().try_for_each(|claim| claim.check(self))?;
         for number in &self.paper.numbers {
             if number.of.is_none()
                 && (self.condition(&number.condition).is_none()
@@ -551,6 +586,11 @@ impl Recipe {
             }
         }
         Ok(())
+    }
+
+    /// Whether it is ours, and not the paper's.
+    pub fn is_beyond(&self) -> bool {
+        self.shows == "beyond the paper"
     }
 
     /// The row of a name.
@@ -643,7 +683,8 @@ mod tests {
             for recipe in &recipes {
                 let found = super::recipe(&recipe.id, version).unwrap();
                 assert_eq!(found.title, recipe.title);
-                assert!(!recipe.paper.numbers.is_empty());
+                let numbers = &recipe.paper.numbers;
+                assert_eq!(numbers.is_empty(), recipe.is_beyond(), "{}", recipe.id);
             }
         }
         let said = recipe("table-99", Version::Code).unwrap_err().to_string();
@@ -656,7 +697,9 @@ mod tests {
         assert_eq!(["10", "100"].map(|n| count(&format!("table-1-cifar-{n}"))), [49, 49]);
         assert_eq!(count("table-1-fashion-mnist"), 49);
         assert_eq!(count("percentage-difference"), 126);
-        assert_eq!(count("many-sources"), 56);
+        assert_eq!(count("many-sources"), 56 + 21);
+        assert_eq!((count("imdb"), count("goemotions"), count("ptb-xl")), (18, 24, 16));
+        assert_eq!((count("untuned"), count("difficult-data-leniency")), (14, 12));
         assert_eq!((count("toy"), count("sensitivity")), (95, 60));
         let toy = recipe("toy", Version::Code).unwrap();
         assert_eq!(toy.conditions.len(), 19);
@@ -686,8 +729,12 @@ mod tests {
         assert_eq!(noise(&code), NoiseKind::RandomLabel);
         assert_eq!(noise(&text), NoiseKind::RandomLabelPerSample);
         assert_eq!((code.keep, text.keep), (0.75, 1.0));
-        assert!(!text.model.unwrap().softmax);
+        assert!(!text.model.as_ref().unwrap().softmax);
         assert_eq!(text.conditions.len(), 7);
+        let cdr = text.method("cdr").unwrap();
+        assert_eq!((cdr.noise_rate_zero.len(), cdr.weight_decay), (1, Some(0.0)));
+        let boxes = recipe("sensitivity", Version::Paper).unwrap();
+        assert_eq!((boxes.lap.history, boxes.lap.warmup), (Some(50), Some(0)));
         let many = recipe("many-sources", Version::Paper).unwrap();
         assert_eq!(many.method("lap-50000").unwrap().chunk, Some(1));
     }

@@ -69,10 +69,11 @@ impl Record {
         }
     }
 
-    /// Whether it was made with these settings. Settings that did not exist when it was made are passed over: hours of
-    /// runs are not thrown away for a new option that stands at its default.
+    /// Whether it was made with these settings, all of them and no others: a setting that did not exist when it was made
+    /// is one that nobody knows of it. (A new setting is left out of what is written while it stands at its default, where
+    /// it is known that the old runs had that.)
     pub(crate) fn agrees(&self, settings: &Value) -> bool {
-        agree(&in_words_of_today(self.settings.clone()), settings)
+        self.settings == *settings
     }
 
     /// A number by its name: one that was measured once, or the greatest (`max-…`), least (`min-…`) or last
@@ -97,33 +98,6 @@ impl Record {
             }
             _ => None,
         }
-    }
-}
-
-/// Settings of a record in the words of today: two parameters of methods had other names once, and one that was not
-/// given was written as null.
-fn in_words_of_today(mut settings: Value) -> Value {
-    if let Some(Value::Object(method)) = settings.get_mut("method") {
-        let name = match method.get("kind").and_then(Value::as_str) {
-            Some("label-smoothing") => "smoothing",
-            Some("idpa") => "step",
-            _ => "rate",
-        };
-        if let Some(rate) = method.remove("rate") {
-            method.insert(name.to_owned(), rate);
-        }
-        method.retain(|_, value| !value.is_null());
-    }
-    settings
-}
-
-/// Whether everything that the old settings say is said by the new ones, too.
-fn agree(old: &Value, new: &Value) -> bool {
-    match (old, new) {
-        (Value::Object(old), Value::Object(new)) => {
-            old.iter().all(|(key, value)| new.get(key).is_some_and(|other| agree(value, other)))
-        }
-        _ => old == new,
     }
 }
 
@@ -252,6 +226,9 @@ pub(crate) fn read(path: &Path) -> Result<Record, PaperError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cell::Selection;
+    use crate::recipe::recipes;
+    use crate::run::settings;
 
     fn record(form: Form) -> Record {
         let cell = Cell {
@@ -299,15 +276,26 @@ mod tests {
     }
 
     #[test]
-    fn settings_agree_if_new_ones_are_added_but_not_if_old_ones_change() {
+    fn a_setting_that_is_new_or_missing_or_other_makes_it_another_run() {
         let mut record = record(Form::FULL);
         record.settings = serde_json::json!({"epochs": 40, "method": {"kind": "lap", "H": 25}});
         let with = |text: &str| record.agrees(&serde_json::from_str(text).unwrap());
-        assert!(with(r#"{"epochs": 40, "method": {"kind": "lap", "H": 25}}"#));
-        assert!(with(r#"{"epochs": 40, "method": {"kind": "lap", "H": 25, "new": 0}}"#));
+        assert!(with(r#"{"method": {"H": 25, "kind": "lap"}, "epochs": 40}"#));
+        assert!(!with(r#"{"epochs": 40, "method": {"kind": "lap", "H": 25, "init": "keras"}}"#));
         assert!(!with(r#"{"epochs": 41, "method": {"kind": "lap", "H": 25}}"#));
         assert!(!with(r#"{"epochs": 40, "method": {"kind": "lap"}}"#));
         assert!(!with(r#"{"epochs": 40, "method": null}"#));
+    }
+
+    #[test]
+    fn settings_of_every_cell_are_the_same_after_writing_and_reading() {
+        for recipe in recipes(Version::Code).unwrap() {
+            for cell in Selection::default().cells(&recipe).unwrap() {
+                let settings = settings(&recipe, &cell, Form::FULL).unwrap();
+                let text = serde_json::to_string(&settings).unwrap();
+                assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), settings, "{cell}");
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::cell::{Cell, Form, Selection};
 use crate::data::{DataDir, Loaded};
 use crate::demonstration;
 use crate::error::PaperError;
+use crate::estimation;
 use crate::measure::{of_classes, of_values};
 use crate::plan::Plan;
 use crate::prepare::{Prepared, prepare};
@@ -156,6 +157,7 @@ impl Job {
                 (Some(plan), settings)
             }
             Kind::Timing => (None, serde_json::to_value(timing::settings(recipe, &cell)?)),
+            Kind::Estimation => (None, serde_json::to_value(estimation::settings(recipe, &cell)?)),
             Kind::Demonstration | Kind::Derived => {
                 (None, serde_json::to_value(demonstration::settings(recipe, &cell)?))
             }
@@ -194,6 +196,7 @@ impl Job {
         match (&self.plan, recipe.kind) {
             (Some(plan), _) => self.train(recipe, plan, loaded, watch, &mut record)?,
             (None, Kind::Timing) => timing::run(recipe, &self.cell, &mut record)?,
+            (None, Kind::Estimation) => estimation::run(recipe, &self.cell, &mut record)?,
             (None, _) => demonstration::run(recipe, &self.cell, &mut record)?,
         }
         if self.plan.is_none() {
@@ -233,6 +236,12 @@ impl Job {
         if plan.training.source_balanced {
             trainer = trainer.with_sampling(Sampling::SourceBalanced);
         }
+        if plan.training.raw_values {
+            trainer = trainer.with_raw_values();
+        }
+        if recipe.figure == Some(FigureKind::Sizes) {
+            record.histogram = vec![sizes(&prepared.sources)];
+        }
         let traced = match recipe.figure {
             Some(FigureKind::Weights) => plan.sources.count,
             _ => 0,
@@ -265,6 +274,14 @@ impl Job {
         }
         Ok(())
     }
+}
+
+/// How many samples each source has.
+fn sizes(sources: &[u32]) -> Vec<u32> {
+    let count = sources.iter().max().map_or(0, |last| *last as usize + 1);
+    let mut sizes = vec![0; count];
+    sources.iter().for_each(|&source| sizes[source as usize] += 1);
+    sizes
 }
 
 /// The classes whose recall is wanted.

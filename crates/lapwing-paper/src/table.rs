@@ -27,12 +27,47 @@ impl Statistics {
         Some(Self { mean: spread.mean, std: spread.sample_std(), runs: spread.count })
     }
 
-    /// How far this mean lies above another, in standard errors of their difference. Where one of the two has no spread,
-    /// because it is a single run, the other's stands in for it.
-    pub fn difference(&self, other: &Self) -> Option<f64> {
-        let (a, b) = (self.std.or(other.std)?, other.std.or(self.std)?);
-        let error = (a * a / self.runs as f64 + b * b / other.runs as f64).sqrt();
-        (error > 0.0).then(|| (self.mean - other.mean) / error)
+    /// How far this mean lies above another, as Welch's t; from [`FEWEST`] runs on both sides on, since fewer tell nothing of
+    /// their spread.
+    pub fn welch(&self, other: &Self) -> Option<Welch> {
+        let part = |side: &Self| {
+            let std = side.std.filter(|_| side.runs >= FEWEST)?;
+            Some((std * std / side.runs as f64, (side.runs - 1) as f64))
+        };
+        let ((a, n), (b, m)) = (part(self)?, part(other)?);
+        let square = a + b;
+        (square > 0.0).then(|| Welch {
+            t: (self.mean - other.mean) / square.sqrt(),
+            degrees: square * square / (a * a / n + b * b / m),
+        })
+    }
+}
+
+/// Fewest runs that are compared.
+pub(crate) const FEWEST: usize = 3;
+
+/// A difference of means over its standard error, √(s²/n + s′²/n′), with the degrees of freedom of the t distribution that it
+/// follows, about, where the true means are the same (Welch and Satterthwaite).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Welch {
+    /// The difference in standard errors.
+    pub t: f64,
+    /// The degrees of freedom.
+    pub degrees: f64,
+}
+
+impl Welch {
+    /// The probability of a difference as large, of either sign, by chance alone.
+    pub fn probability(&self) -> f64 {
+        2.0 * lapwing_core::student_tail(self.t.abs(), self.degrees)
+    }
+}
+
+impl std::fmt::Display for Welch {
+    /// `t = −0.4 (7.9 df)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sign = if self.t < 0.0 { '−' } else { '+' };
+        write!(f, "t = {sign}{:.1} ({:.1} df)", self.t.abs(), self.degrees)
     }
 }
 
@@ -70,8 +105,8 @@ pub struct Entry {
     pub failures: usize,
     /// The paper's, if it has one.
     pub paper: Option<Statistics>,
-    /// How far ours lies above the paper's, in standard errors; for full runs, because smaller ones are something else.
-    pub difference: Option<f64>,
+    /// How far ours lies above the paper's; for full runs, because smaller ones are something else.
+    pub difference: Option<Welch>,
 }
 
 /// What is known of an experiment in one form.
@@ -105,12 +140,19 @@ impl Results {
                 (own, entries)
             }
         };
-        if form == Form::FULL {
+        // Times of two machines have nothing to say to each other.
+        if form == Form::FULL && recipe.kind != Kind::Timing {
             for entry in &mut entries {
-                entry.difference = entry.ours.zip(entry.paper).and_then(|(o, p)| o.difference(&p));
+                entry.difference = entry.ours.zip(entry.paper).and_then(|(o, p)| o.welch(&p));
             }
         }
         Ok(Self { recipe: recipe.clone(), version, form, records, entries })
+    }
+
+    /// Seconds of a run: the mean of ours, or what the recipe says.
+    pub fn seconds_each(&self) -> Option<f64> {
+        let seconds: Vec<f64> = self.records.iter().map(|record| record.seconds).collect();
+        Statistics::of(&seconds).map(|statistics| statistics.mean).or(self.recipe.seconds)
     }
 
     /// Whether anything was run.
@@ -248,6 +290,7 @@ pub fn metric_name(metric: &str) -> String {
                 "microseconds" => "time, µs".to_owned(),
                 "gain" => "gain over Standard, %".to_owned(),
                 "threshold" => "threshold".to_owned(),
+                "estimate" => "share of noisy samples, estimated".to_owned(),
                 "pooled-mean" => "mean of all losses".to_owned(),
                 "pooled-sd" => "their standard deviation".to_owned(),
                 _ => metric.replace("unreliability-", "C of source "),
@@ -279,18 +322,28 @@ mod tests {
         assert_eq!(Statistics::of(&[]), None);
     }
 
+    // from scipy.stats import ttest_ind_from_stats as t
+    // t(82, 1, 4, 81, 2, 16, equal_var=False)
     #[test]
-    fn differences_are_in_standard_errors() {
+    fn differences_are_welchs() {
         let statistics = |mean, std, runs| Statistics { mean, std, runs };
         let (ours, paper) = (statistics(82.0, Some(1.0), 4), statistics(81.0, Some(2.0), 16));
-        // √(1/4 + 4/16) = 0.7071
-        assert!((ours.difference(&paper).unwrap() - std::f64::consts::SQRT_2).abs() < 1e-9);
-        // A single run of ours is given the paper's spread: √(4 + 4/16) = 2.0616
-        let single = statistics(82.0, None, 1);
-        assert!((single.difference(&paper).unwrap() - 0.485_071_250).abs() < 1e-9);
-        assert_eq!(single.difference(&single), None);
+        let welch = ours.welch(&paper).unwrap();
+        // √(1/4 + 4/16) = 0.7071; (1/2)² / ((1/4)²/3 + (1/4)²/15) = 10
+        assert!((welch.t - std::f64::consts::SQRT_2).abs() < 1e-12);
+        assert!((welch.degrees - 10.0).abs() < 1e-12);
+        assert!(
+            (welch.probability() - 0.187_669_870_869_603_1).abs() < 1e-9,
+            "{}",
+            welch.probability()
+        );
+        assert_eq!(welch.to_string(), "t = +1.4 (10.0 df)");
+        assert_eq!(paper.welch(&ours).unwrap().to_string(), "t = −1.4 (10.0 df)");
+        for few in [statistics(82.0, None, 1), statistics(82.0, Some(1.0), 2)] {
+            assert_eq!((few.welch(&paper), paper.welch(&few)), (None, None));
+        }
         let exact = statistics(1.0, Some(0.0), 3);
-        assert_eq!(exact.difference(&exact), None);
+        assert_eq!(exact.welch(&exact), None);
     }
 
     // numpy.percentile([4, 1, 3, 2, 10, 7], [0, 25, 50, 75, 100])

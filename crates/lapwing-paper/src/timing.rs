@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use lapwing_core::{Lap, LapConfig};
 use lapwing_sample::Draws;
 use lapwing_train::{
-    Architecture, Data, DeviceName, Loss, Matrix, MethodConfig, MlpConfig, Observer,
+    Architecture, Data, DeviceName, Init, Loss, Matrix, MethodConfig, MlpConfig, Observer,
     OptimiserConfig, Schedule, Step, Targets, TrainConfig, Trainer,
 };
 use serde::Serialize;
@@ -113,6 +113,7 @@ fn step(settings: &Settings, seed: u64) -> Result<Duration, lapwing_train::Train
             dropout: 0.0,
             squash: None,
             softmax: false,
+            init: Init::Torch,
         }),
         loss: Loss::CrossEntropy,
         optimiser: OptimiserConfig::Adam { weight_decay: 0.0 },

@@ -118,7 +118,10 @@ fn the_summary_tells_of_what_was_run_and_how() {
     let again = "`lapwing paper toy --noise base --limit-train 600 --epochs 2`";
     assert!(text.contains(again) && text.contains("`lapwing paper figure-3`"), "{text}");
     assert!(text.contains("toy-limit-600-epochs-2.png") && text.contains("figure-3.png"), "{text}");
-    assert!(text.contains("`sensitivity` (appendix box plots)"), "what was not run is said");
+    assert!(
+        text.contains("| `sensitivity` | appendix box plots | 0 of 200 | 0 |"),
+        "what was not run is said"
+    );
     assert!(!text.contains("H = 1000"), "rows without a record are left out");
     for path in written {
         let bytes = std::fs::read(&path).unwrap();

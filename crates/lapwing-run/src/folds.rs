@@ -432,7 +432,7 @@ impl Observer for Witness<'_> {
 mod tests {
     use super::*;
     use lapwing_sample::Matrix;
-    use lapwing_train::{Architecture, Loss, MlpConfig, OptimiserConfig, Schedule};
+    use lapwing_train::{Architecture, Init, Loss, MlpConfig, OptimiserConfig, Schedule};
 
     fn config(batch_size: usize) -> TrainConfig {
         let mlp = MlpConfig {
@@ -442,6 +442,7 @@ mod tests {
             dropout: 0.0,
             squash: None,
             softmax: false,
+            init: Init::Torch,
         };
         TrainConfig {
             seed: 0,

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use lapwing_core::{Lap, LapConfig};
 use lapwing_train::{
-    Architecture, Conv3NetConfig, Data, DeviceName, Loss, Matrix, MethodConfig, MlpConfig,
+    Architecture, Conv3NetConfig, Data, DeviceName, Init, Loss, Matrix, MethodConfig, MlpConfig,
     Observer, OptimiserConfig, ResNet20Config, Schedule, Step, Targets, TrainConfig, Trainer,
 };
 
@@ -32,8 +32,8 @@ struct Case {
 }
 
 fn mlp(inputs: usize, hidden: &[usize], outputs: usize, dropout: f32) -> Architecture {
-    let (hidden, squash, softmax) = (hidden.to_vec(), None, outputs == 10);
-    Architecture::Mlp(MlpConfig { inputs, hidden, outputs, dropout, squash, softmax })
+    let (hidden, squash, softmax, init) = (hidden.to_vec(), None, outputs == 10, Init::Torch);
+    Architecture::Mlp(MlpConfig { inputs, hidden, outputs, dropout, squash, softmax, init })
 }
 
 fn cases() -> Vec<Case> {

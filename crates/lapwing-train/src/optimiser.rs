@@ -181,13 +181,13 @@ fn table(flat: Tensor<1>, values: &Tensor<2>) -> Tensor<2> {
 mod tests {
     use super::*;
     use crate::loss::squared_error;
-    use crate::network::{Architecture, Forward, Input, MlpConfig};
+    use crate::network::{Architecture, Forward, Init, Input, MlpConfig};
     use crate::parameters::{gradients, read, write};
 
     /// A line through three points, weight and bias from fixed values.
     fn line(device: &Device) -> Network {
-        let (hidden, dropout, squash, softmax) = (vec![], 0.0, None, false);
-        let config = MlpConfig { inputs: 2, hidden, outputs: 1, dropout, squash, softmax };
+        let (hidden, dropout, squash, softmax, init) = (vec![], 0.0, None, false, Init::Torch);
+        let config = MlpConfig { inputs: 2, hidden, outputs: 1, dropout, squash, softmax, init };
         let network = Architecture::Mlp(config).init(0, 0, device).unwrap();
         let mut parameters = read(&network);
         parameters[0].values = vec![0.5, -0.25];

@@ -118,7 +118,7 @@ mod tests {
     use crate::config::TrainConfig;
     use crate::device::DeviceName;
     use crate::method::MethodConfig;
-    use crate::network::{Architecture, MlpConfig};
+    use crate::network::{Architecture, Init, MlpConfig};
     use crate::optimiser::OptimiserConfig;
     use crate::saved::Numbers;
     use crate::schedule::Schedule;
@@ -133,6 +133,7 @@ mod tests {
             dropout: 0.0,
             squash: None,
             softmax: false,
+            init: Init::Torch,
         };
         TrainConfig {
             seed: 0,

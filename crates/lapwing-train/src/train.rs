@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use burn::module::Module;
 use lapwing_core::Peers;
-use lapwing_sample::{Data, DataError, Draws, InputSpec, SourceLosses};
+use lapwing_sample::{Data, DataError, Draws, InputSpec, Scale, SourceLosses, TargetSpec, Task};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement::After;
@@ -140,6 +140,17 @@ impl<'a> Trainer<'a> {
         if sampling != self.sampling {
             self.settings.extend(format!("{sampling:?}").bytes());
             self.sampling = sampling;
+        }
+        self
+    }
+
+    /// With values as they are, instead of standardised: a network then learns them in their own unit. For methods of one
+    /// network; classes have no unit. A run goes on only with the values it began with.
+    #[must_use]
+    pub fn with_raw_values(mut self) -> Self {
+        if self.learner.task() == Task::Regression {
+            self.settings.extend(b"raw values");
+            self.learner.target = TargetSpec::Values(Scale { mean: 0.0, std: 1.0 });
         }
         self
     }

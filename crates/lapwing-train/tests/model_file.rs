@@ -5,7 +5,7 @@
 mod moons;
 
 use lapwing_train::{
-    Architecture, DataError, DeviceName, InputSpec, Loss, MethodConfig, MlpConfig, Model,
+    Architecture, DataError, DeviceName, Init, InputSpec, Loss, MethodConfig, MlpConfig, Model,
     ModelError, ModelSpec, SampleError, Scale, TargetSpec, Targets, Task, Trainer,
 };
 use moons::{config, moons};
@@ -81,8 +81,8 @@ fn bits_flipped_under_a_matching_digest_never_panic() {
 fn descriptions_that_do_not_fit_are_refused() {
     let (_dir, path, spec, model) = saved();
     let with = |hidden: Vec<usize>, outputs| {
-        let mlp =
-            MlpConfig { inputs: 2, hidden, outputs, dropout: 0.0, squash: None, softmax: false };
+        let (inputs, dropout, squash, softmax, init) = (2, 0.0, None, false, Init::Torch);
+        let mlp = MlpConfig { inputs, hidden, outputs, dropout, squash, softmax, init };
         let spec = ModelSpec { architecture: Architecture::Mlp(mlp), ..spec.clone() };
         Model::load(&path, spec, DeviceName::Cpu).err().unwrap()
     };
@@ -113,6 +113,7 @@ fn descriptions_that_do_not_fit_are_refused() {
             dropout: 0.0,
             squash: None,
             softmax: false,
+            init: Init::Torch,
         };
         let task = TargetSpec::Values(Scale { mean: 0.0, std });
         let architecture = Architecture::Mlp(mlp);

@@ -8,7 +8,7 @@ use anyhow::{bail, ensure};
 use clap::{Args, ValueEnum};
 use lapwing_paper::{
     Cell, DataDir, Entry, Form, Kind, Recipe, Record, Records, Request, Results, Selection,
-    Version, Watch, merge, metric_name, recipe, recipes, run as run_cells, shown, signed, summary,
+    Version, Watch, merge, metric_name, recipe, recipes, run as run_cells, shown, summary,
     write_figures,
 };
 
@@ -202,11 +202,7 @@ fn overview(out: &Path, version: Version) -> anyhow::Result<()> {
         let cells = Selection::default().cells(&recipe)?.len();
         let results = Results::gather(&recipe, version, Form::FULL, &records)?;
         let done = results.records.len().min(cells);
-        let seconds = match results.records.len() {
-            0 => recipe.seconds,
-            n => Some(results.records.iter().map(|record| record.seconds).sum::<f64>() / n as f64),
-        };
-        let left = match (recipe.kind, seconds) {
+        let left = match (recipe.kind, results.seconds_each()) {
             (Kind::Derived, _) => "–".to_owned(),
             (_, None) => "not measured".to_owned(),
             (_, Some(seconds)) => duration((seconds * (cells - done) as f64) as u64),
@@ -236,8 +232,14 @@ fn list(recipes: &[Recipe], request: &Request, out: &Path) -> anyhow::Result<()>
 /// The table on standard output, the figure beside the records.
 fn present(recipe: &Recipe, request: &Request, out: &Path, quiet: bool) -> anyhow::Result<()> {
     let results = Results::gather(recipe, request.version, request.form, &Records::new(out))?;
-    let mut table =
-        TextTable::new(&["noise or setting", "method", "what", ">ours (runs)", ">paper", ">± se"]);
+    let mut table = TextTable::new(&[
+        "noise or setting",
+        "method",
+        "what",
+        ">ours (runs)",
+        ">paper",
+        ">Welch's t",
+    ]);
     let tried = |entry: &&Entry| entry.ours.is_some() || entry.failures > 0;
     for entry in results.entries.iter().filter(tried) {
         let ours = match (&entry.ours, entry.failures) {
@@ -251,7 +253,7 @@ fn present(recipe: &Recipe, request: &Request, out: &Path, quiet: bool) -> anyho
             metric_name(&entry.metric),
             ours,
             entry.paper.as_ref().map_or_else(|| "–".to_owned(), |s| shown(s, &entry.metric)),
-            entry.difference.map_or_else(|| "–".to_owned(), signed),
+            entry.difference.map_or_else(|| "–".to_owned(), |welch| welch.to_string()),
         ]);
     }
     if results.is_empty() {

@@ -75,7 +75,7 @@ fn parts_of_several_machines_make_a_whole() {
     for cell in ["base.lap.0.json", "history-2.lap.0.json"] {
         assert_eq!(place.read(&format!("all/{folder}/{cell}")), place.read(&part_of(cell)));
     }
-    assert!(place.text("all/RESULTS.md").contains("2 runs"));
+    assert!(place.text("all/RESULTS.md").contains("(reduced, 2 of 19 runs)"));
     // Two records of one cell that differ in more than time.
     let path = part_of("base.lap.0.json");
     let other = place.text(&path).replace("\"noisy_sources\":[", "\"noisy_sources\":[9,");

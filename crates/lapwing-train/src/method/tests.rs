@@ -9,7 +9,7 @@ use super::label_smoothing::LabelSmoothing;
 use super::standard::Standard;
 use super::*;
 use crate::config::TrainConfig;
-use crate::network::{Architecture, MlpConfig};
+use crate::network::{Architecture, Init, MlpConfig};
 use crate::optimiser::{OptimiserConfig, Pace};
 use crate::parameters::{read, write};
 use crate::schedule::Schedule;
@@ -141,6 +141,7 @@ fn config() -> TrainConfig {
             dropout: 0.0,
             squash: None,
             softmax: false,
+            init: Init::Torch,
         }),
         loss: Loss::CrossEntropy,
         optimiser: OptimiserConfig::Sgd { momentum: 0.9, weight_decay: 0.0 },

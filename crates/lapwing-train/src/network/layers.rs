@@ -5,10 +5,29 @@ use burn::tensor::{Device, Tensor, TensorData};
 use lapwing_ops as ops;
 use lapwing_ops::Window2d;
 use lapwing_sample::Draws;
+use serde::{Deserialize, Serialize};
 
 use super::Training;
 use crate::moments::Moments;
 use crate::parameters::ArraySpec;
+
+/// Whose first parameters linear layers begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Init {
+    /// PyTorch's: weights and biases uniform in ±1/√inputs.
+    #[default]
+    Torch,
+    /// Keras': weights uniform in ±√(6/(inputs + outputs)), biases zero.
+    Keras,
+}
+
+impl Init {
+    /// Whether it is what every network begins with unless told otherwise; files do not mention it then.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// How first weights are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -26,16 +45,18 @@ impl Draw {
     pub(crate) fn numbers(self, seen: usize, count: usize, draws: &mut Draws) -> Vec<f32> {
         let inputs = seen as f32;
         match self {
-            Draw::Uniform => {
-                let bound = 1.0 / inputs.sqrt();
-                (0..count).map(|_| bound * (2.0 * draws.unit_single() - 1.0)).collect()
-            }
+            Draw::Uniform => uniform(1.0 / inputs.sqrt(), count, draws),
             Draw::Kaiming | Draw::KaimingOut => {
                 let std = (2.0 / inputs).sqrt();
                 (0..count).map(|_| std * draws.normal_single()).collect()
             }
         }
     }
+}
+
+/// Numbers within ±`bound`.
+fn uniform(bound: f32, count: usize, draws: &mut Draws) -> Vec<f32> {
+    (0..count).map(|_| bound * (2.0 * draws.unit_single() - 1.0)).collect()
 }
 
 /// `x · weight + bias`, weight `[inputs, outputs]`.
@@ -58,6 +79,19 @@ impl Linear {
         Self {
             weight: Param::from_data(TensorData::new(weight, [inputs, outputs]), device),
             bias: Param::from_data(TensorData::new(bias, [outputs]), device),
+        }
+    }
+
+    /// With the first parameters that `init` asks for.
+    pub(crate) fn begin(sizes: [usize; 2], init: Init, draws: &mut Draws, device: &Device) -> Self {
+        let [inputs, outputs] = sizes;
+        match init {
+            Init::Torch => Self::init(sizes, Draw::Uniform, draws, device),
+            Init::Keras => {
+                let bound = (6.0 / (inputs + outputs) as f32).sqrt();
+                let weight = uniform(bound, inputs * outputs, draws);
+                Self::of(weight, vec![0.0; outputs], device)
+            }
         }
     }
 

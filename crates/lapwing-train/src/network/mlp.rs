@@ -6,9 +6,9 @@ use lapwing_ops as ops;
 use lapwing_sample::{Draws, InputSpec};
 use serde::{Deserialize, Serialize};
 
-use super::layers::{Draw, Linear, drop_out};
+use super::layers::{Linear, drop_out};
 use super::{
-    Config, DataShape, Drawing, Forward, Inexpressible, Input, OnnxInput, Outputs, Refusal,
+    Config, DataShape, Drawing, Forward, Inexpressible, Init, Input, OnnxInput, Outputs, Refusal,
     Training, Wishes,
 };
 use crate::parameters::ArraySpec;
@@ -40,6 +40,9 @@ pub struct MlpConfig {
     /// bounds the loss and its gradients.
     #[serde(default)]
     pub softmax: bool,
+    /// Whose first parameters it begins with.
+    #[serde(default, skip_serializing_if = "Init::is_default")]
+    pub init: Init,
 }
 
 impl MlpConfig {
@@ -68,6 +71,7 @@ impl Config for MlpConfig {
             dropout: wishes.dropout.unwrap_or_else(|| regularisation(shape.rows, inputs).0),
             squash: Some(SQUASH),
             softmax: false,
+            init: Init::Torch,
         })
     }
 
@@ -122,7 +126,7 @@ impl Config for MlpConfig {
     }
 
     fn init(&self, draws: &mut Draws, device: &Device) -> Mlp {
-        let layer = |pair: &[usize]| Linear::init([pair[0], pair[1]], Draw::Uniform, draws, device);
+        let layer = |pair: &[usize]| Linear::begin([pair[0], pair[1]], self.init, draws, device);
         Mlp {
             layers: self.sizes().windows(2).map(layer).collect(),
             dropout: self.dropout,
@@ -209,6 +213,7 @@ mod tests {
             dropout,
             squash: None,
             softmax: false,
+            init: Init::Torch,
         })
     }
 
@@ -229,6 +234,25 @@ mod tests {
     }
 
     #[test]
+    fn kerass_start_has_kernels_of_its_own_bound_and_no_biases() {
+        let Architecture::Mlp(config) = mlp(&[16, 8], 0.0) else { unreachable!() };
+        let torch = serde_json::to_string(&config).unwrap();
+        assert!(!torch.contains("init"), "files of before keep their bytes: {torch}");
+        let keras = MlpConfig { init: Init::Keras, ..config };
+        let written = serde_json::to_string(&keras).unwrap();
+        assert!(written.contains(r#""init":"keras""#), "{written}");
+        assert_eq!(serde_json::from_str::<MlpConfig>(&written).unwrap(), keras);
+        let parameters = read(&init(&Architecture::Mlp(keras), 3).unwrap());
+        let sizes = [(4.0, 16.0), (16.0, 8.0), (8.0, 3.0)];
+        for (layer, (inputs, outputs)) in parameters.chunks(2).zip(sizes) {
+            let bound = (6.0_f32 / (inputs + outputs)).sqrt();
+            let most = layer[0].values.iter().fold(0.0_f32, |most, v| most.max(v.abs()));
+            assert!((0.85 * bound..=bound).contains(&most), "{most} of {bound}");
+            assert!(layer[1].values.iter().all(|bias| *bias == 0.0));
+        }
+    }
+
+    #[test]
     fn dropout_keeps_the_expectation_acts_only_in_training_and_repeats() {
         let network = init(&mlp(&[64], 0.5), 0).unwrap();
         let x = Input::Vectors(Tensor::ones([1, 4], &Device::flex()));
@@ -245,8 +269,9 @@ mod tests {
     #[test]
     fn squashing_leaves_ordinary_features_and_bends_absurd_ones() {
         let config = |squash| {
-            let (hidden, dropout, softmax) = (vec![], 0.0, false);
-            Architecture::Mlp(MlpConfig { inputs: 1, hidden, outputs: 1, dropout, squash, softmax })
+            let (hidden, dropout, softmax, init) = (vec![], 0.0, false, Init::Torch);
+            let (inputs, outputs) = (1, 1);
+            Architecture::Mlp(MlpConfig { inputs, hidden, outputs, dropout, squash, softmax, init })
         };
         // What the layer saw: its output without bias, over its weight.
         let seen = |squash, x: f32| {
@@ -297,7 +322,8 @@ mod tests {
     fn parameters_are_counted_as_in_the_paper() {
         let count = |inputs, hidden: &[usize], outputs| {
             let (hidden, dropout, squash, softmax) = (hidden.to_vec(), 0.0, None, false);
-            Architecture::Mlp(MlpConfig { inputs, hidden, outputs, dropout, squash, softmax })
+            let init = Init::Torch;
+            Architecture::Mlp(MlpConfig { inputs, hidden, outputs, dropout, squash, softmax, init })
                 .parameters()
         };
         assert_eq!(count(784, &[16, 16], 10), 13_002);

@@ -32,6 +32,7 @@ use crate::plan::{DataShape, Wishes};
 use crate::random::Purpose;
 
 pub(crate) use input::{Input, Outputs};
+pub use layers::Init;
 pub(crate) use layers::MOMENTUM;
 pub(crate) use onnx::Drawing;
 pub use onnx::{Inexpressible, OnnxInput};

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use lapwing_train::{
-    Architecture, Block, Data, Exhibit, InputSpec, Loss, Matrix, MlpConfig, OptimiserConfig,
+    Architecture, Block, Data, Exhibit, Init, InputSpec, Loss, Matrix, MlpConfig, OptimiserConfig,
     SampleError, Samples, Schedule, Targets, TrainConfig, View,
 };
 use rand_chacha::ChaCha8Rng;
@@ -129,6 +129,7 @@ pub(crate) fn network(hidden: &[usize], dropout: f32) -> Architecture {
         dropout,
         squash: Some(3.0),
         softmax: false,
+        init: Init::Torch,
     })
 }
 
