@@ -14,6 +14,7 @@ use crate::error::DataError;
 use crate::file::TableFile;
 use crate::gallery::{self, Unreadable};
 use crate::input::Input;
+use crate::items::Items;
 use crate::memory::{Memory, Need};
 use crate::picture;
 use crate::schema::{Kind, Reason, Role, Schema};
@@ -35,6 +36,8 @@ pub struct ReadOptions {
     pub source: String,
     /// Column that says what a row is an answer to, where several sources answer on the same item.
     pub item: Option<String>,
+    /// Where no column says so, takes rows with the same inputs for answers on one item, if they are that.
+    pub find_items: bool,
     /// Use these columns and no other; naming the source column makes it a feature too.
     pub features: Option<Vec<String>>,
     /// Do not use these columns.
@@ -76,6 +79,7 @@ impl ReadOptions {
             target: target.into(),
             source: source.into(),
             item: None,
+            find_items: true,
             features: None,
             ignore: Vec::new(),
             text: Vec::new(),
@@ -160,22 +164,6 @@ pub struct Sources {
     pub names: Vec<String>,
 }
 
-/// What rows are answers to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Items {
-    /// For every row an index into `names`.
-    pub codes: Vec<u32>,
-    /// In order of first appearance.
-    pub names: Vec<String>,
-}
-
-impl Items {
-    /// Whether any of them has two answers.
-    pub fn any_answered_twice(&self) -> bool {
-        self.names.len() < self.codes.len()
-    }
-}
-
 /// Something that does not stop training but may surprise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
@@ -185,6 +173,13 @@ pub enum Warning {
     OneAnswerEach {
         /// The column of items.
         column: String,
+    },
+    /// Rows with the same inputs are taken for answers on one item, though nobody said so.
+    ItemsFound {
+        /// Rows.
+        rows: u64,
+        /// Items.
+        items: u64,
     },
     /// Every row is its own source: no source can be judged.
     SourcePerRow(u64),
@@ -244,6 +239,12 @@ impl fmt::Display for Warning {
                     "no two rows have the same item in column {column:?}: answers cannot be compared"
                 )
             }
+            Self::ItemsFound { rows, items } => write!(
+                f,
+                "the {rows} rows are taken for answers on {items} items: inputs are the same in several sources, and hardly \
+                 ever twice in one; the rows of an item stay together in every split, and noise-rate weighs them against \
+                 each other (--no-items takes each row for itself, --item COLUMN names the items)"
+            ),
             Self::SourcePerRow(rows) => write!(f, "each of the {rows} rows is a source of its own"),
             Self::TextAmongNumbers { column, strays, present, first } => write!(
                 f,
@@ -461,6 +462,9 @@ impl Dataset {
             warnings: Vec::new(),
             disk,
         };
+        if options.find_items {
+            warnings.extend(dataset.find_items());
+        }
         warnings.extend(dataset.find_warnings(options));
         dataset.warnings = warnings;
         Ok(dataset)
@@ -501,6 +505,20 @@ impl Dataset {
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Takes rows with the same inputs for answers on one item, where they are that.
+    fn find_items(&mut self) -> Option<Warning> {
+        let Targets::Classes { labels, .. } = &self.target else { return None };
+        if self.items.is_some() || self.is_on_disk() {
+            return None;
+        }
+        let rows: Vec<u32> = (0..self.len() as u32).collect();
+        let digests = self.table.digests(&rows);
+        let number = |row| self.table.row_number(row);
+        self.items = Items::found(&digests, &self.sources.codes, labels, number);
+        let items = self.items.as_ref()?.names.len() as u64;
+        Some(Warning::ItemsFound { rows: rows.len() as u64, items })
     }
 
     fn find_warnings(&self, options: &ReadOptions) -> Vec<Warning> {

@@ -22,6 +22,7 @@ mod gallery;
 mod guard;
 mod gzip;
 mod input;
+mod items;
 mod log;
 mod memory;
 mod new_data;
@@ -48,7 +49,7 @@ mod words;
 pub use aspect::Aspect;
 pub use cache::{BLOCK, CacheError};
 pub use csv::StringRecord;
-pub use dataset::{Dataset, Dropped, Items, PictureOptions, ReadOptions, Sources, Warning};
+pub use dataset::{Dataset, Dropped, PictureOptions, ReadOptions, Sources, Warning};
 pub use distinct::Distinct;
 pub use error::{DataError, Place, Stray};
 pub use file::TableFile;
@@ -56,6 +57,7 @@ pub use input::{
     Columns, EncodedRows, Encoder, EncoderConfig, Encoding, Input, InputKind, LIMIT, PictureScale,
     SeriesScale, TextEncoder, TokenEncoder, Unseen,
 };
+pub use items::Items;
 pub use lapwing_sample::{Targets, Task, UNSEEN_CLASS};
 pub use log::{LogColumns, LogRow, LossLog};
 pub use memory::{Disk, Memory};

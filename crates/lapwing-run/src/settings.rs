@@ -159,6 +159,8 @@ settings! {
     source: String,
     /// Column that says what a row is an answer to.
     item: String,
+    /// Whether rows with the same inputs are taken for answers on one item, where no column says what they answer.
+    find_items: bool,
     /// Use these columns and no other.
     features: Vec<String>,
     /// Do not use these columns.
@@ -440,6 +442,7 @@ impl Settings {
     pub fn read_options(&self) -> Result<ReadOptions, RunError> {
         let mut options = ReadOptions::new(self.target()?, self.source()?);
         options.item.clone_from(&self.item);
+        options.find_items = self.find_items.unwrap_or(true);
         options.features.clone_from(&self.features);
         options.ignore = self.ignore.clone().unwrap_or_default();
         options.text = self.text.clone().unwrap_or_default();

@@ -218,6 +218,8 @@ fn params(
         .max_leaves(config.leaves)
         .min_child_weight(least)
         .eta(config.learning_rate)
+        .colsample_bytree(config.columns)
+        .seed(config.seed)
         .build()?)
 }
 

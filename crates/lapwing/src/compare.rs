@@ -60,6 +60,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COLUMN")]
     item: Option<String>,
 
+    /// Do not look for items where no column names them (rows with the same inputs, from several sources)
+    #[arg(long, conflicts_with = "item")]
+    no_items: bool,
+
     /// The methods, the one that others are compared with first
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "standard,lap", value_parser = method_parser())]
     methods: Vec<&'static dyn MethodKind>,
@@ -217,6 +221,7 @@ impl Arguments {
             target: Some(self.target.clone()),
             source: Some(self.source.clone()),
             item: self.item.clone(),
+            find_items: self.no_items.then_some(false),
             features: self.features.clone(),
             ignore: self.ignore.clone(),
             text: self.text.clone(),

@@ -78,6 +78,10 @@ struct TableFlags {
     #[arg(long, value_name = "COLUMN")]
     item: Option<String>,
 
+    /// Do not look for items where no column names them (rows with the same inputs, from several sources)
+    #[arg(long, conflicts_with = "item")]
+    no_items: bool,
+
     /// Learn from these columns and no other; give the flag once per column where names hold commas
     #[arg(long, value_name = "A,B")]
     features: Option<Vec<String>>,
@@ -385,6 +389,7 @@ impl Arguments {
             target: table.target.clone(),
             source: table.source.clone(),
             item: table.item.clone(),
+            find_items: table.no_items.then_some(false),
             features: table.features.clone(),
             ignore: table.ignore.clone(),
             text: table.text.clone(),

@@ -89,9 +89,29 @@ fn killed_and_resumed_it_ends_in_the_same_items_and_another_run_without_items_le
         );
     }
     assert!(place.text("whole/run.json").contains("items.csv"));
-    let plain = TRAIN.replace("--item question", "--ignore question");
+    let plain = TRAIN.replace("--item question", "--ignore question --no-items");
     place.lapwing(&format!("{plain} --out whole --force")).assert().success();
     assert!(!place.path("whole/items.csv").exists());
+}
+
+#[test]
+fn items_that_nobody_names_are_found_by_their_inputs_and_said() {
+    let (place, truth) = asked();
+    let train = TRAIN.replace("--item question", "--ignore question");
+    let done = place.lapwing(&format!("{train} --out found")).assert().success();
+    let said = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("warning: the 600 rows are taken for answers on 150 items"), "{said}");
+    assert!(said.contains("--no-items"), "{said}");
+    let items = place.text("found/items.csv");
+    assert_eq!(items.lines().count(), truth.len() + 1);
+    assert!(items.lines().nth(1).unwrap().starts_with("row 1,"), "{items}");
+
+    // Trees do not weigh answers, but are not tested on what they have seen either.
+    place.lapwing(&format!("{train} --model trees --out trees")).assert().success();
+    place.lapwing(&format!("{train} --no-items --out alone")).assert().success();
+    assert!(!place.path("alone/items.csv").exists());
+    assert!(place.text("alone/config.toml").contains("find-items = false"));
+    place.refuses(&format!("{TRAIN} --no-items --out both"), &["--no-items", "--item"]);
 }
 
 #[test]
