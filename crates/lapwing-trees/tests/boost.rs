@@ -79,6 +79,7 @@ fn config(loss: Loss) -> TreesConfig {
         patience: 150,
         learning_rate: 0.1,
         leaves: 15,
+        columns: 1.0,
         loss,
         seed: 3,
         categorical: vec![false, false, false, true],
@@ -216,7 +217,7 @@ fn the_same_seed_gives_the_same_rounds_and_bytes_and_another_one_others() {
     let place = tempfile::tempdir().unwrap();
     let run = |seed, name: &str| {
         let mut rounds: Vec<Round> = Vec::new();
-        let config = TreesConfig { seed, rounds: 40, ..config(Loss::SquaredError) };
+        let config = TreesConfig { seed, rounds: 40, columns: 0.6, ..config(Loss::SquaredError) };
         let grown = boost(&config, &made.data(&values), &mut |round| {
             rounds.push(round.clone());
             ControlFlow::Continue(())
@@ -301,6 +302,13 @@ fn numbers_that_are_infinite_or_missing_are_borne() {
 }
 
 #[test]
+fn few_columns_are_all_seen_and_of_many_a_part() {
+    let columns = |count| TreesConfig::new(Loss::SquaredError, vec![false; count], vec![]).columns;
+    assert_eq!((columns(0), columns(4)), (1.0, 1.0));
+    assert!(columns(5) < 1.0 && columns(5) > 0.5);
+}
+
+#[test]
 fn settings_that_cannot_be_are_refused() {
     let made = made(7);
     let values = made.values(&[]);
@@ -314,6 +322,8 @@ fn settings_that_cannot_be_are_refused() {
     refused(TreesConfig { learning_rate: f64::NAN, ..usual() }, "learning rate");
     refused(TreesConfig { learning_rate: -0.1, ..usual() }, "learning rate");
     refused(TreesConfig { leaves: 1, ..usual() }, "leaves");
+    refused(TreesConfig { columns: 0.0, ..usual() }, "share of columns");
+    refused(TreesConfig { columns: f64::NAN, ..usual() }, "share of columns");
     refused(TreesConfig { loss: Loss::Huber { delta: 0.0 }, ..usual() }, "Huber");
     refused(TreesConfig { loss: Loss::CrossEntropy, ..usual() }, "CrossEntropy");
     refused(TreesConfig { categorical: vec![false], ..usual() }, "rows of 1 numbers");

@@ -707,6 +707,7 @@ fn finished(run: &RunDirectory, mut asked: Settings, done: Settings) -> anyhow::
     asked.task = asked.task.filter(|task| task.chosen().is_some());
     asked.model = asked.model.filter(|model| model.chosen().is_some());
     asked.loss = asked.loss.filter(|loss| loss.chosen().is_some());
+    name_as(&mut asked, &done);
     run.check_settings(&asked.over(done))?;
     run.tidy();
     say!(
@@ -764,6 +765,24 @@ fn name_sources(asked: &mut Settings, known: &[String]) {
     let known = |name: &str| known.iter().any(|known| known == name);
     for list in [&mut asked.trust, &mut asked.block].into_iter().flatten() {
         *list = names::listed(list, known);
+    }
+}
+
+/// Names with commas as a run has them that was made with such names.
+fn name_as(asked: &mut Settings, done: &Settings) {
+    let lists = [
+        (&mut asked.features, &done.features),
+        (&mut asked.ignore, &done.ignore),
+        (&mut asked.text, &done.text),
+        (&mut asked.series, &done.series),
+        (&mut asked.trust, &done.trust),
+        (&mut asked.block, &done.block),
+    ];
+    for (list, known) in lists {
+        let known = |name: &str| known.iter().flatten().any(|known| known == name);
+        if let Some(list) = list {
+            *list = names::listed(list, known);
+        }
     }
 }
 

@@ -203,6 +203,16 @@ fn a_finished_run_was_trained_again_on_other_data() {
 }
 
 #[test]
+fn a_finished_run_with_a_list_of_columns_was_taken_for_another() {
+    let place = place();
+    let train = format!("{TRAIN} --features a,b --epochs 1 --out run");
+    place.lapwing(&train).assert().success();
+    place.lapwing(&format!("{train} --resume")).assert().success();
+    let other = train.replace("a,b", "b");
+    place.refuses(&format!("{other} --resume"), &["features", "now it is [\"b\"]"]);
+}
+
+#[test]
 fn a_run_without_checkpoint_went_on_with_other_data() {
     let place = place();
     killed(&place, LONG, "run");
