@@ -205,7 +205,7 @@ fn a_finished_run_was_trained_again_on_other_data() {
 #[test]
 fn a_finished_run_with_a_list_of_columns_was_taken_for_another() {
     let place = place();
-    let train = format!("{TRAIN} --features a,b --epochs 1 --out run");
+    let train = format!("{TRAIN} --features a,b --out run");
     place.lapwing(&train).assert().success();
     place.lapwing(&format!("{train} --resume")).assert().success();
     let other = train.replace("a,b", "b");
