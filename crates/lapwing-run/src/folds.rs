@@ -246,7 +246,10 @@ impl Folds {
         let data = Data { train: &train, valid: &valid, ..run.data };
         let config = self.config(run.config, fold, train.len());
         let method = self.method(run.method)?;
-        let mut trainer = Trainer::among(run.workers, config, &method, data, run.device)?;
+        let trainer = Trainer::among(run.workers, config, &method, data, run.device)?;
+        // A network that has learnt wrong labels by heart is as sure where it is wrong as where it is right, and takes clean
+        // labels for noise.
+        let mut trainer = trainer.choosing_by_loss();
         let total = trainer.steps().max(1);
         let before = fold as u64 * self.steps;
         let scale = |step: u64| before + step * self.steps / total;

@@ -75,6 +75,8 @@ pub struct Trainer<'a> {
     /// Batches per epoch.
     batches: usize,
     sampling: Sampling,
+    /// Whether the best epoch is chosen by the loss itself.
+    by_loss: bool,
 }
 
 impl<'a> Trainer<'a> {
@@ -131,7 +133,19 @@ impl<'a> Trainer<'a> {
             best: None,
             batches,
             sampling: Sampling::default(),
+            by_loss: false,
         })
+    }
+
+    /// Chooses the best epoch by the validation loss itself, without the bound that keeps wrong targets from having too much
+    /// of a say: it punishes a network for being sure where it is wrong, so that what it is sure of can be relied on.
+    #[must_use]
+    pub fn choosing_by_loss(mut self) -> Self {
+        if !self.by_loss {
+            self.settings.extend(b"best by loss");
+            self.by_loss = true;
+        }
+        self
     }
 
     /// With other rows in an epoch; a run goes on only with those it began with.
@@ -323,7 +337,8 @@ impl<'a> Trainer<'a> {
             let source = sources[row as usize];
             plain.add(source, loss);
             if self.guards.admits(source) {
-                bounded.add(source, self.config.loss.bounded(loss));
+                let score = if self.by_loss { loss } else { self.config.loss.bounded(loss) };
+                bounded.add(source, score);
             }
         }
         Ok((plain, bounded))

@@ -50,3 +50,30 @@ fn with_a_flipped_source_lap_ends_with_higher_clean_accuracy_and_names_it() {
     }
     assert!(gains.iter().sum::<f64>() / 3.0 > 0.01, "{gains:?}");
 }
+
+#[test]
+fn the_best_epoch_by_loss_is_the_one_of_least_loss_and_by_the_bounded_score_may_be_another() {
+    let data = moons(60, &[0.3, 0.3], 1);
+    let settings = TrainConfig {
+        architecture: network(&[64, 64], 0.0),
+        epochs: 60,
+        patience: usize::MAX,
+        ..config(1)
+    };
+    let standard = MethodConfig::named("standard").unwrap();
+    let chosen = |by_loss: bool| {
+        let trainer =
+            Trainer::new(settings.clone(), &standard, data.data(), DeviceName::Cpu).unwrap();
+        let mut trainer = if by_loss { trainer.choosing_by_loss() } else { trainer };
+        trainer.run(&mut (), None).unwrap();
+        let best = trainer.history().iter().rev().find(|epoch| epoch.best).unwrap();
+        let least =
+            trainer.history().iter().filter_map(|epoch| epoch.valid_loss).fold(f64::MAX, f64::min);
+        (best.epoch, best.valid_loss.unwrap(), least)
+    };
+    let (by_loss, loss, least) = chosen(true);
+    assert_eq!(loss, least);
+    let (bounded, sure, same) = chosen(false);
+    assert_eq!(same, least, "what is chosen does not change what is learnt");
+    assert!(bounded > by_loss && sure > loss, "{bounded} {by_loss} {sure} {loss}");
+}
