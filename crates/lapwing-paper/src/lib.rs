@@ -7,6 +7,7 @@
 mod axes;
 mod cell;
 mod claim;
+mod cost;
 mod data;
 mod demonstration;
 mod error;
@@ -29,6 +30,7 @@ mod timing;
 
 pub use cell::{Cell, Form, Selection};
 pub use claim::{Claim, Count, Relation, Side};
+pub use cost::{Cost, cost};
 pub use data::{DataDir, DataSet};
 pub use error::PaperError;
 pub use merge::merge;

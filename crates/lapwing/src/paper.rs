@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use anyhow::{bail, ensure};
 use clap::{Args, ValueEnum};
 use lapwing_paper::{
-    Cell, DataDir, Entry, Form, Kind, Recipe, Record, Records, Request, Results, Selection,
-    Version, Watch, merge, metric_name, recipe, recipes, run as run_cells, shown, summary,
+    Cell, Cost, DataDir, Entry, Form, Kind, Recipe, Record, Records, Request, Results, Selection,
+    Version, Watch, cost, merge, metric_name, recipe, recipes, run as run_cells, shown, summary,
     write_figures,
 };
 
@@ -31,6 +31,7 @@ const DATA_VARIABLE: &str = "LAPWING_DATA";
 #[command(after_help = "\
 Examples:
   lapwing paper                                     what there is, what is done
+  lapwing paper --measure                           what all of it would take on this machine
   lapwing paper toy                                 Figure 4, in minutes, without data
   lapwing paper table-1-fashion-mnist --data DIR --noise random-label --methods standard,lap
   lapwing paper table-1-cifar-10 --data DIR --epochs 5 --runs 1     a smaller one, marked as such
@@ -90,6 +91,11 @@ pub(crate) struct Arguments {
     /// tell, so give it an --out of its own
     #[arg(long, help_heading = "How", requires = "out")]
     stock: bool,
+
+    /// Time a few steps of every experiment, or of those named, and say what all of it takes here,
+    /// instead of running it; needs no data
+    #[arg(long, conflicts_with = "list")]
+    measure: bool,
 
     /// List the cells, and which of them are done, instead of running them
     #[arg(long)]
@@ -157,10 +163,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         return Ok(());
     }
     let version = arguments.whom.version();
-    if ids.is_empty() {
+    if ids.is_empty() && !arguments.measure {
         return overview(out, version);
     }
-    let recipes = ids.iter().map(|id| recipe(id, version)).collect::<Result<Vec<_>, _>>()?;
+    let recipes = match ids.is_empty() {
+        true => recipes(version)?,
+        false => ids.iter().map(|id| recipe(id, version)).collect::<Result<Vec<_>, _>>()?,
+    };
+    if arguments.measure {
+        return measure(&recipes, *quiet);
+    }
     let request = Request {
         selection: Selection {
             runs: arguments.runs,
@@ -209,6 +221,22 @@ fn overview(out: &Path, version: Version) -> anyhow::Result<()> {
         };
         let (cells, done) = (count(cells as u64), count(done as u64));
         table.row([recipe.id, recipe.shows, cells, done, left, recipe.title]);
+    }
+    Ok(write!(crate::output::stdout(), "{}", table.render())?)
+}
+
+/// What the experiments take here, by a few steps of each.
+fn measure(recipes: &[Recipe], quiet: bool) -> anyhow::Result<()> {
+    let mut table = TextTable::new(&["id", "shows", ">a step", ">a run", ">runs", ">all"]);
+    for recipe in recipes {
+        if !quiet {
+            say!("timing {}", recipe.id);
+        }
+        let Some(Cost { step, run, all }) = cost(recipe)? else { continue };
+        let runs = Selection::default().cells(recipe)?.len();
+        let [run, all] = [run, all].map(|seconds| duration(seconds.ceil() as u64));
+        let step = format!("{step:.4} s");
+        table.row([recipe.id.clone(), recipe.shows.clone(), step, run, count(runs as u64), all]);
     }
     Ok(write!(crate::output::stdout(), "{}", table.render())?)
 }

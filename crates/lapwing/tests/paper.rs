@@ -92,6 +92,9 @@ fn without_a_name_the_experiments_are_listed() {
         assert!(listed.contains(name), "{listed}");
     }
     assert!(!place.path("paper-results").exists(), "listing writes nothing");
+    let measured = stdout(&place, "paper toy california --measure --quiet");
+    let lines: Vec<&str> = measured.lines().collect();
+    assert!(lines[1].starts_with("toy") && lines[2].contains("  20  "), "{measured}");
     let help = stdout(&place, "paper --help");
     assert!(help.contains("RESULTS.md") && help.contains("--shard"), "{help}");
 }
