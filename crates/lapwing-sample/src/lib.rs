@@ -10,6 +10,7 @@
 //! knows neither files nor tensors.
 
 mod augment;
+mod augmix;
 mod data;
 mod draws;
 mod input;
@@ -24,6 +25,7 @@ mod source_losses;
 mod target;
 
 pub use augment::{Augmented, Change, UnknownChange};
+pub use augmix::augmix;
 pub use data::{Data, DataError, Relabel};
 pub use draws::{Draws, box_muller};
 pub use input::InputSpec;

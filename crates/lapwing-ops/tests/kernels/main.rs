@@ -10,6 +10,7 @@ mod elementwise;
 mod judge;
 mod layer;
 mod lstm;
+mod neighbours;
 mod norm;
 mod pool;
 mod step;
