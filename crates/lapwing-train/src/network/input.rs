@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 use lapwing_ops::Bags;
-use lapwing_sample::{Block, InputSpec, SampleError, Samples, Values, View};
+use lapwing_sample::{Block, InputSpec, SampleError, Samples, Values, View, augmix};
 
 /// A batch of samples on the device; one variant per form of [`InputSpec`].
 #[derive(Clone, Debug)]
@@ -78,6 +78,21 @@ impl Input {
     ) -> Result<Self, SampleError> {
         let (block, spec) = (samples.gather(rows, view)?, samples.spec());
         block.check(spec, rows.len())?;
+        Ok(Self::of(block, spec, rows.len(), device))
+    }
+
+    /// Gathers rows as they are after AugMix, as a step of a run sees them.
+    pub(crate) fn augmix(
+        samples: &dyn Samples,
+        rows: &[u32],
+        (seed, step): (u64, u64),
+        device: &Device,
+    ) -> Result<Self, SampleError> {
+        let (mut block, spec) = (samples.gather(rows, View::Plain)?, samples.spec());
+        block.check(spec, rows.len())?;
+        if let Values::Floats(values) = &mut block.values {
+            augmix(values, rows, spec, seed, step);
+        }
         Ok(Self::of(block, spec, rows.len(), device))
     }
 
@@ -190,7 +205,7 @@ impl Input {
     }
 
     /// The batch as images.
-    pub(super) fn images(&self) -> Tensor<4> {
+    pub(crate) fn images(&self) -> Tensor<4> {
         match self {
             Self::Images(x) => x.clone(),
             _ => unreachable!("a network for images was given {self:?}"),
@@ -205,6 +220,15 @@ pub(crate) struct Outputs {
     pub(crate) logits: Tensor<2>,
     /// `[batch, width]`: what the last layer sees, where there is a layer before it.
     pub(crate) embedding: Option<Tensor<2>>,
+}
+
+/// What the further heads of a network make of what its last layer sees.
+#[derive(Clone, Debug)]
+pub(crate) struct Projection {
+    /// `[batch, few]`: the embedding, each row of length 1.
+    pub(crate) embedding: Tensor<2>,
+    /// `[batch, width]`: what the last layer sees, rebuilt from the embedding as it was before it was given that length.
+    pub(crate) rebuilt: Tensor<2>,
 }
 
 #[cfg(test)]

@@ -202,14 +202,9 @@ impl NormConv {
     }
 
     pub(crate) fn arrays(name: &str, side: usize, [inputs, outputs]: [usize; 2]) -> Vec<ArraySpec> {
-        let norm = format!("{name}.norm");
-        vec![
-            ArraySpec::learnt(name, "weight", [side, side, inputs, outputs]),
-            ArraySpec::learnt(&norm, "gamma", [outputs]),
-            ArraySpec::learnt(&norm, "beta", [outputs]),
-            ArraySpec::kept(&norm, "mean", [outputs]),
-            ArraySpec::kept(&norm, "variance", [outputs]),
-        ]
+        let weight = ArraySpec::learnt(name, "weight", [side, side, inputs, outputs]);
+        let norm = BatchNorm::arrays(&format!("{name}.norm"), outputs);
+        std::iter::once(weight).chain(norm).collect()
     }
 
     /// Convolves, normalises, adds `residual` if there is one, and rectifies.
@@ -228,6 +223,38 @@ impl NormConv {
     }
 
     fn convolve(&self, x: Tensor<4>) -> Tensor<4> {
+        let window = Window2d { stride: [self.stride; 2], padding: [self.padding; 2] };
+        ops::conv2d(x, self.weight.val(), None, window)
+    }
+}
+
+/// A convolution with a square kernel, padded as [`NormConv`] is, and nothing else: for networks that normalise before they
+/// convolve.
+#[derive(Module, Debug)]
+pub(crate) struct PlainConv {
+    weight: Param<Tensor<4>>,
+    stride: usize,
+    padding: usize,
+}
+
+impl PlainConv {
+    /// With PyTorch's first weights.
+    pub(crate) fn init(
+        side: usize,
+        channels: [usize; 2],
+        stride: usize,
+        draws: &mut Draws,
+        device: &Device,
+    ) -> Self {
+        let weight = kernel(side, channels, Draw::Uniform, draws, device);
+        Self { weight, stride, padding: side / 2 }
+    }
+
+    pub(crate) fn arrays(name: &str, side: usize, [inputs, outputs]: [usize; 2]) -> Vec<ArraySpec> {
+        vec![ArraySpec::learnt(name, "weight", [side, side, inputs, outputs])]
+    }
+
+    pub(crate) fn forward(&self, x: Tensor<4>) -> Tensor<4> {
         let window = Window2d { stride: [self.stride; 2], padding: [self.padding; 2] };
         ops::conv2d(x, self.weight.val(), None, window)
     }
@@ -263,13 +290,27 @@ pub(crate) const EPSILON: f64 = 1e-5;
 pub(crate) const MOMENTUM: f64 = 0.1;
 
 impl BatchNorm {
-    fn init(channels: usize, device: &Device) -> Self {
+    pub(crate) fn init(channels: usize, device: &Device) -> Self {
         let learnt = |value| Param::from_data(TensorData::full([channels], value), device);
         let kept = |value: f32| {
             let tensor = Tensor::from_data(TensorData::full([channels], value), device);
             Param::initialized(ParamId::new(), tensor)
         };
         Self { gamma: learnt(1.0f32), beta: learnt(0.0f32), mean: kept(0.0), variance: kept(1.0) }
+    }
+
+    pub(crate) fn arrays(name: &str, channels: usize) -> [ArraySpec; 4] {
+        [
+            ArraySpec::learnt(name, "gamma", [channels]),
+            ArraySpec::learnt(name, "beta", [channels]),
+            ArraySpec::kept(name, "mean", [channels]),
+            ArraySpec::kept(name, "variance", [channels]),
+        ]
+    }
+
+    /// Normalises and rectifies.
+    pub(crate) fn relu(&self, x: Tensor<4>, training: Option<&mut Training>) -> Tensor<4> {
+        self.apply(x, None, true, training)
     }
 
     fn apply(

@@ -13,7 +13,7 @@ mod sequence;
 #[cfg(test)]
 mod sequence_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ use crate::parameters::ArraySpec;
 use crate::plan::{DataShape, Wishes};
 use crate::random::Purpose;
 
-pub(crate) use input::{Input, Outputs};
+pub(crate) use input::{Input, Outputs, Projection};
 pub use layers::Init;
 pub(crate) use layers::MOMENTUM;
 pub(crate) use onnx::Drawing;
@@ -46,6 +46,7 @@ registry::networks! {
     resnet20: ResNet20(ResNet20Config),
     resnet18: ResNet18(ResNet18Config),
     resnet50: ResNet50(ResNet50Config),
+    preact_resnet18: PreActResNet18(PreActResNet18Config),
     conv3net: Conv3Net(Conv3NetConfig),
     difficult_cnn: DifficultCnn(DifficultCnnConfig),
     resnet1d: ResNet1d(ResNet1dConfig),
@@ -119,6 +120,12 @@ pub(crate) trait Config: Sized {
 pub(crate) trait Forward {
     /// Outputs for a batch of the form the network takes; `training` is given when training.
     fn forward(&self, input: &Input, training: Option<&mut Training>) -> Outputs;
+
+    /// What further heads make of what the last layer sees; nothing in a network without them.
+    fn project(&self, features: Tensor<2>) -> Option<Projection> {
+        let _ = features;
+        None
+    }
 }
 
 /// What a network needs and leaves behind when it trains.

@@ -232,6 +232,12 @@ macro_rules! networks {
                     $(Self::$Network(network) => network.forward(input, training),)+
                 }
             }
+
+            fn project(&self, features: Tensor<2>) -> Option<Projection> {
+                match self {
+                    $(Self::$Network(network) => network.project(features),)+
+                }
+            }
         }
     };
 }

@@ -86,7 +86,7 @@ fn difficult_cnn(outputs: usize) -> Architecture {
 }
 
 /// The script's parameters: sines of the place of the array and of the number in it.
-pub(super) fn fixed(architecture: &Architecture) -> Network {
+pub(crate) fn fixed(architecture: &Architecture) -> Network {
     let network = architecture.init(0, 0, &Device::flex().autodiff()).unwrap();
     let mut parameters = read(&network);
     for (place, array) in parameters.iter_mut().enumerate() {
@@ -104,7 +104,7 @@ pub(super) fn fixed(architecture: &Architecture) -> Network {
 }
 
 /// The script's inputs, one after another.
-pub(super) fn wave(i: usize) -> f32 {
+pub(crate) fn wave(i: usize) -> f32 {
     let i = i as f64;
     (0.5 + 0.5 * (0.11 * i + 0.0007 * i * i % 6.0).sin()) as f32
 }
@@ -116,7 +116,7 @@ fn pictures(side: usize, channels: usize) -> Tensor<4> {
     Tensor::from_data(TensorData::new(pixels, shape), &Device::flex().autodiff())
 }
 
-pub(super) fn close(what: &str, ours: &[f32], theirs: &[f64], tolerance: f64) {
+pub(crate) fn close(what: &str, ours: &[f32], theirs: &[f64], tolerance: f64) {
     assert_eq!(ours.len(), theirs.len(), "{what}");
     for (a, b) in ours.iter().zip(theirs) {
         let far = (f64::from(*a) - b).abs();
@@ -220,6 +220,10 @@ fn parameters_are_counted_as_in_the_paper() {
     assert_eq!(Architecture::ResNet18(resnet18(1000)).parameters(), 11_689_512);
     assert_eq!(Architecture::ResNet50(resnet50(1000)).parameters(), 25_557_032);
     assert_eq!(Architecture::ResNet50(resnet50(200)).parameters(), 23_917_832);
+    let printed: PrintedPreAct =
+        serde_json::from_str(include_str!("fixtures/preact.json")).unwrap();
+    let preact = preact_resnet18([32, 32, 3], 64, [2, 2, 2, 2], 50, 10, true);
+    assert_eq!((preact.parameters(), printed.parameters), (11_223_036, 11_223_036));
 }
 
 #[test]
@@ -483,5 +487,91 @@ fn residual_networks_are_torchvisions_in_training_gradients_and_evaluation() {
         let input = Input::Images(pictures(case.side, 3).inner());
         let logits = network.valid().forward(&input, None).logits;
         close(&what("outputs in evaluation"), &to_vec(logits), &case.evaluation, 1e-4);
+    }
+}
+
+fn preact_resnet18(
+    image: [usize; 3],
+    width: usize,
+    blocks: [usize; 4],
+    embedding: usize,
+    outputs: usize,
+    stem_relu: bool,
+) -> Architecture {
+    Architecture::PreActResNet18(PreActResNet18Config {
+        image,
+        width,
+        blocks,
+        embedding,
+        outputs,
+        stem_relu,
+    })
+}
+
+/// What `fixtures/preact.py` printed.
+#[derive(serde::Deserialize)]
+struct PrintedPreAct {
+    parameters: usize,
+    cases: Vec<PreActCase>,
+}
+
+#[derive(serde::Deserialize)]
+struct PreActCase {
+    stem_relu: bool,
+    training: Vec<f64>,
+    embedding: Vec<f64>,
+    reconstruction: Vec<f64>,
+    gradients: std::collections::BTreeMap<String, Vec<f64>>,
+    last_mean: Vec<f64>,
+    evaluation: Vec<f64>,
+}
+
+#[test]
+fn preact_resnet18_is_pytorchs_in_all_heads_gradients_and_evaluation() {
+    let printed: PrintedPreAct =
+        serde_json::from_str(include_str!("fixtures/preact.json")).unwrap();
+    for case in printed.cases {
+        let architecture = preact_resnet18([16, 16, 3], 4, [1, 2, 1, 1], 6, 5, case.stem_relu);
+        let network = fixed(&architecture);
+        let mut training = Training::new(Draws::of(0, Purpose::Dropout, 0, 0));
+        let input = Input::Images(pictures(16, 3));
+        let Outputs { logits, embedding } = network.forward(&input, Some(&mut training));
+        let features = embedding.unwrap();
+        let Projection { embedding, rebuilt } = network.project(features.clone()).unwrap();
+        close("outputs", &to_vec(logits.clone().inner()), &case.training, 2e-5);
+        close("embedding", &to_vec(embedding.clone().inner()), &case.embedding, 2e-5);
+        let rebuilt = (rebuilt - features).square().mean_dim(1);
+        close("reconstruction", &to_vec(rebuilt.clone().inner()), &case.reconstruction, 2e-5);
+
+        let labels = Tensor::from_data([3, 1], &logits.device());
+        let [one, two] = [0..1, 1..2].map(|row| embedding.clone().slice([row, 0..6]));
+        let loss = cross_entropy(logits, labels).mean() + rebuilt.mean() - (one * two).sum();
+        let found = gradients(&network, &[], &mut loss.backward());
+        let learnt = architecture.arrays().unwrap().into_iter().filter(|array| array.learnt);
+        let learnt: Vec<String> = learnt.map(|array| array.name).collect();
+        assert_eq!(learnt.len(), case.gradients.len());
+        for (name, gradient) in learnt.iter().zip(&found) {
+            let theirs = &case.gradients[name];
+            let Gradient::Whole(ours) = gradient else { unreachable!() };
+            close(name, &[norm(gradient)], &theirs[..1], 1e-3);
+            if theirs[0] < 1e-3 {
+                // The next layer normalises it away, but for its ε.
+                continue;
+            }
+            // Beside the size of the whole, as small numbers are sums of large ones.
+            let beside = |value: f64| value / theirs[0];
+            let ours: Vec<f32> =
+                to_vec(ours.clone()).iter().take(4).map(|g| beside(f64::from(*g)) as f32).collect();
+            let theirs: Vec<f64> = theirs[1..].iter().map(|&g| beside(g)).collect();
+            close(name, &ours, &theirs, 1e-3);
+        }
+
+        let network = absorb(network, training.moments);
+        let parameters = read(&network);
+        let mean = parameters.iter().find(|p| p.name == "blocks.4.norm.mean").unwrap();
+        close("mean", &mean.values, &case.last_mean, 1e-5);
+        let input = Input::Images(pictures(16, 3).inner());
+        let logits = network.valid().forward(&input, None).logits;
+        close("outputs in evaluation", &to_vec(logits), &case.evaluation, 1e-4);
     }
 }
