@@ -39,18 +39,20 @@ pub(crate) struct Part {
     /// Where its rows are among those of the batch.
     pub(crate) rows: Range<usize>,
     pub(crate) input: Input,
+    /// The same rows after AugMix, for methods that want two views.
+    pub(crate) second: Option<Input>,
     pub(crate) targets: BatchTargets,
 }
 
 impl Batch {
-    /// Gathers what this worker has of a batch.
+    /// Gathers what this worker has of a batch, in so many views.
     pub(crate) fn gather(
         data: &Data<'_>,
         target: &TargetSpec,
         mut rows: Vec<u32>,
         (step, epoch, pace): (u64, usize, Pace),
         workers: Workers<'_>,
-        seed: u64,
+        (seed, views): (u64, usize),
         device: &Device,
     ) -> Result<Self, TrainError> {
         let (whole, own) = (rows.len(), workers.own_rows(rows.len()));
@@ -78,7 +80,10 @@ impl Batch {
                 Targets::Values(_) => BatchTargets::of(data.targets, target, some, device)?,
             };
             let input = Input::gather(data.samples, some, view, device)?;
-            Ok(Some(Part { shard, rows: range, input, targets }))
+            let second =
+                (views > 1).then(|| Input::augmix(data.samples, some, (seed, step), device));
+            let second = second.transpose()?;
+            Ok(Some(Part { shard, rows: range, input, second, targets }))
         };
         let parts = workers.own().filter_map(|shard| part(shard).transpose());
         let parts = parts.collect::<Result<_, _>>()?;

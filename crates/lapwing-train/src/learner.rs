@@ -6,7 +6,7 @@ use std::sync::Arc;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 use lapwing_core::{BatchSums, PeerError, Peers, gather_messages};
-use lapwing_sample::{Data, Draws, Loss, Matrix, TargetSpec, Task};
+use lapwing_sample::{Data, Draws, Loss, Matrix, TargetSpec, Task, View};
 
 use crate::agreement::BatchFacts;
 use crate::batch::{Batch, Part};
@@ -69,8 +69,12 @@ pub struct ShardPass {
     pub losses: Tensor<1>,
     /// The outputs behind the losses.
     pub outputs: Tensor<2>,
+    /// What the last layer saw, where the network has a layer before it.
+    pub(crate) features: Option<Tensor<2>>,
     shard: usize,
     moments: Vec<Moments>,
+    /// Those of further inputs that went through the network for this pass.
+    further: Vec<Vec<Moments>>,
     touched: Vec<Touched>,
 }
 
@@ -249,12 +253,45 @@ impl<'a> Learner<'a> {
         let number = self.number | (part.shard as u64) << 32;
         let masks = Draws::of(self.seed, Purpose::Dropout, number, step);
         let mut training = Training::new(masks);
-        let Outputs { logits: outputs, .. } = self.network.forward(input, Some(&mut training));
+        let Outputs { logits: outputs, embedding: features } =
+            self.network.forward(input, Some(&mut training));
         let losses = per_sample(&self.loss, outputs.clone(), part.targets.clone());
         let seen = to_vec(losses.clone().inner());
         let Training { moments, touched, .. } = training;
         let (rows, shard) = (part.rows.clone(), part.shard);
-        (seen, ShardPass { rows, losses, outputs, shard, moments, touched })
+        let further = Vec::new();
+        (seen, ShardPass { rows, losses, outputs, features, shard, moments, further, touched })
+    }
+
+    /// What the last layer sees of a further input of the same step, as in training; its statistics go into the running
+    /// averages behind those of the pass when that is learnt from. Nothing where the network has but one layer.
+    pub(crate) fn features(
+        &self,
+        shard: &mut ShardPass,
+        step: u64,
+        input: &Input,
+    ) -> Option<Tensor<2>> {
+        // Behind the numbers of shards, which are few.
+        let number = self.number | (1 + shard.further.len() as u64) << 56;
+        let masks = Draws::of(self.seed, Purpose::Dropout, number, step);
+        let mut training = Training::new(masks);
+        let Outputs { embedding, .. } = self.network.forward(input, Some(&mut training));
+        shard.further.push(training.moments);
+        embedding
+    }
+
+    /// Logits of rows, row after row, and their embeddings by the network's further head, as in validation.
+    pub(crate) fn projections(&self, rows: &[u32]) -> Result<(Vec<f32>, Vec<f32>), TrainError> {
+        let (network, device) = (self.network.valid(), self.device.clone().inner());
+        let (mut logits, mut embeddings) = (Vec::new(), Vec::new());
+        for rows in rows.chunks(BATCH) {
+            let input = Input::gather(self.data.samples, rows, View::Plain, &device)?;
+            let found = network.forward(&input, None);
+            let projected = found.embedding.and_then(|features| network.project(features));
+            logits.extend(to_vec(found.logits));
+            embeddings.extend(projected.map(|p| to_vec(p.embedding)).unwrap_or_default());
+        }
+        Ok((logits, embeddings))
     }
 
     /// The gradient of a loss of the pass for every parameter that is learnt, in the network's order. The loss is a sum
@@ -303,8 +340,8 @@ impl<'a> Learner<'a> {
             return Ok(());
         }
         // The pass goes, so that nobody else holds what the step changes in place.
-        let mut shards: Vec<Vec<Moments>> =
-            pass.shards.into_iter().map(|shard| shard.moments).collect();
+        let (mut shards, further): (Vec<Vec<Moments>>, Vec<Vec<Vec<Moments>>>) =
+            pass.shards.into_iter().map(|shard| (shard.moments, shard.further)).unzip();
         let moments = match self.workers.is_one() {
             true => shards.pop().unwrap_or_default(),
             false => {
@@ -314,7 +351,8 @@ impl<'a> Learner<'a> {
             }
         };
         let network = std::mem::replace(&mut self.network, Network::none());
-        self.network = absorb(self.optimiser.step(network, gradients, pace), moments);
+        let network = absorb(self.optimiser.step(network, gradients, pace), moments);
+        self.network = further.into_iter().flatten().fold(network, absorb);
         Ok(())
     }
 

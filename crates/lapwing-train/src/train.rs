@@ -179,6 +179,9 @@ impl<'a> Trainer<'a> {
         self.check_that_workers_agree()?;
         let mut saved = Instant::now();
         while !self.finished() {
+            if self.progress.batch == 0 {
+                self.method.begin_epoch(&mut self.learner, self.progress.epoch)?;
+            }
             let (batches, numbers) = self.remaining_batches();
             let flow = feed(batches, numbers, self.gather(), |batch| {
                 let flow = self.step(&batch, observer)?;
@@ -228,12 +231,12 @@ impl<'a> Trainer<'a> {
     fn gather(&self) -> impl Fn(usize, Vec<u32>) -> Result<Batch, TrainError> + Send + use<'a> {
         let Learner { data, target, ref device, workers, .. } = self.learner;
         let (schedule, steps, device) = (self.config.schedule, self.steps(), device.clone());
-        let seed = self.config.seed;
+        let views = (self.config.seed, self.kind.views());
         let Progress { step: first, epoch, .. } = self.progress;
         move |place, rows| {
             let step = first + place as u64;
             let pace = Pace::new(schedule.rate(step, steps));
-            Batch::gather(&data, &target, rows, (step, epoch, pace), workers, seed, &device)
+            Batch::gather(&data, &target, rows, (step, epoch, pace), workers, views, &device)
         }
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use lapwing_core::LapConfig;
-use lapwing_sample::Task;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -130,11 +129,11 @@ impl MethodConfig {
         learner: &Learner<'a>,
     ) -> Result<Box<dyn Method + 'a>, TrainError> {
         let kind = self.kind;
-        if kind.needs_classes() && learner.task() != Task::Classification {
-            return Err(MethodError::NeedsClasses(kind.name()).into());
-        }
-        if kind.views() != 1 {
-            return Err(MethodError::Views(kind.name()).into());
+        kind.check(learner.task(), learner.data.samples.spec())?;
+        let found = config.architecture.kind();
+        if let Some(expected) = kind.network().filter(|expected| *expected != found) {
+            let (method, expected, found) = (kind.name(), expected.name(), found.name());
+            return Err(MethodError::Network { method, expected, found }.into());
         }
         if !learner.workers.is_one() && !kind.runs_in_shards() {
             return Err(MethodError::Shards(kind.name()).into());

@@ -39,6 +39,10 @@ impl Method for Judged<'_> {
         self.method.batches(order, size, sources)
     }
 
+    fn begin_epoch(&mut self, learner: &mut Learner<'_>, epoch: usize) -> Result<(), TrainError> {
+        self.method.begin_epoch(learner, epoch)
+    }
+
     fn end_epoch(&mut self, learner: &mut Learner<'_>, epoch: usize) -> Result<(), TrainError> {
         self.method.end_epoch(learner, epoch)
     }

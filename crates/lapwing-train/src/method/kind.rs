@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use lapwing_sample::{InputSpec, Task};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -9,6 +10,7 @@ use super::{METHODS, Method, MethodConfig, MethodError, Parameter, Weighs};
 use crate::config::TrainConfig;
 use crate::error::TrainError;
 use crate::learner::Learner;
+use crate::network::NetworkKind;
 
 /// A kind of method: everything that anybody must know of it before it runs. Flags, help, configuration files, recipes,
 /// Python and range checks are made from the kinds in [`METHODS`].
@@ -48,9 +50,14 @@ pub trait MethodKind: Debug + Sync {
         false
     }
 
-    /// In how many ways it wants to see each row of a batch.
+    /// In how many ways it wants to see each row of a batch: as it is, or (2, and of pictures only) after AugMix, too.
     fn views(&self) -> usize {
         1
+    }
+
+    /// The network that it needs, where it is not content with any.
+    fn network(&self) -> Option<NetworkKind> {
+        None
     }
 
     /// Whether it can learn from a batch in shards, of which each worker sees some: what it sums up per source goes
@@ -114,6 +121,22 @@ pub fn owners(parameter: &str) -> impl Iterator<Item = &'static str> {
         kind.parameters().iter().any(|own| own.name == parameter)
     };
     METHODS.iter().filter(has).map(|kind| kind.name())
+}
+
+impl dyn MethodKind {
+    /// That it is for such a task and such samples.
+    ///
+    /// # Errors
+    /// Where it is not.
+    pub fn check(&self, task: Task, input: InputSpec) -> Result<(), MethodError> {
+        if self.needs_classes() && task != Task::Classification {
+            return Err(MethodError::NeedsClasses(self.name()));
+        }
+        if self.views() != 1 && !matches!(input, InputSpec::Image { .. }) {
+            return Err(MethodError::Views(self.name(), input));
+        }
+        Ok(())
+    }
 }
 
 impl PartialEq for dyn MethodKind {

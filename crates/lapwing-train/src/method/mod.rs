@@ -30,6 +30,7 @@ mod standard;
 mod tests;
 
 use lapwing_core::{Lap, LapError, PeerError};
+use lapwing_sample::InputSpec;
 use thiserror::Error;
 
 use crate::batch::Batch;
@@ -85,6 +86,12 @@ pub trait Method {
     fn batches(&self, order: &[u32], size: usize, sources: &[u32]) -> Vec<Vec<u32>> {
         let _ = sources;
         order.chunks(size).map(<[u32]>::to_vec).collect()
+    }
+
+    /// Before the first batch of an epoch (from 0).
+    fn begin_epoch(&mut self, learner: &mut Learner<'_>, epoch: usize) -> Result<(), TrainError> {
+        let _ = (learner, epoch);
+        Ok(())
     }
 
     /// After the last batch of an epoch (from 0), before the network is validated.
@@ -165,8 +172,20 @@ pub enum MethodError {
     #[error("{0} is for classification: it needs classes, and these targets are values")]
     NeedsClasses(&'static str),
     /// A method that wants several views of a row, of which there is one.
-    #[error("{0} wants several views of each row, and rows of this kind have one")]
-    Views(&'static str),
+    #[error(
+        "{0} learns from pictures: it wants to see each as it is and changed at random, and the samples are {1}"
+    )]
+    Views(&'static str, InputSpec),
+    /// A method that needs heads which the network does not have.
+    #[error("{method} needs the network {expected}, and the network is {found}")]
+    Network {
+        /// The method.
+        method: &'static str,
+        /// The network that it needs.
+        expected: &'static str,
+        /// The one that was chosen.
+        found: &'static str,
+    },
     /// A method that must see whole batches.
     #[error(
         "{0} must see whole batches, and cannot be trained in shards or by several workers yet"

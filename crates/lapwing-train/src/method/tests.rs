@@ -160,7 +160,7 @@ fn batch(learner: &Learner<'_>, rows: &[u32], epoch: usize) -> Batch {
         rows.to_vec(),
         when,
         Workers::alone(),
-        0,
+        (0, 1),
         &learner.device,
     )
     .unwrap()
@@ -398,13 +398,14 @@ impl MethodKind for Contrastive {
 }
 
 #[test]
-fn a_method_that_wants_several_views_of_a_row_is_told_that_there_is_one() {
+fn a_method_that_wants_several_views_of_rows_is_told_that_they_are_no_pictures() {
     let six = Six::new();
     let learner = six.learner(0, 0.0);
     let Err(error) = MethodConfig::new(&Contrastive).start(&config(), &learner) else {
         unreachable!()
     };
-    assert!(error.to_string().contains("several views"), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("learns from pictures") && said.contains("rows of 2 numbers"), "{said}");
 }
 
 #[test]
