@@ -545,7 +545,11 @@ impl Settings {
             return Err(RunError::HuberDelta);
         }
         Ok(Wishes {
-            network: self.model.and_then(Choice::chosen).and_then(ModelKind::network),
+            network: self
+                .model
+                .and_then(Choice::chosen)
+                .and_then(ModelKind::network)
+                .or_else(|| self.method().network()),
             hidden: self.hidden.clone(),
             dropout: self.dropout.map(|dropout| dropout as f32),
             loss: loss.map(|loss| loss.with(self.huber_delta)),

@@ -14,6 +14,10 @@ pub(crate) enum Purpose {
     Dropout = 3,
     /// Rows that are drawn with replacement (index: epoch).
     Sample = 4,
+    /// Order of the rows before the first epoch (index 0).
+    WarmUp = 5,
+    /// How samples of a batch are mixed (index: step).
+    Mixture = 6,
 }
 
 impl From<Purpose> for u64 {

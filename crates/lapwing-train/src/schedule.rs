@@ -25,6 +25,10 @@ pub enum Schedule {
         least: f64,
         /// Epochs planned.
         epochs: usize,
+        /// Whether each epoch has the rate of the one behind it, so that the last has `least`: the cosine moves before
+        /// an epoch rather than after it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        ahead: bool,
     },
     /// Multiplied by `factor` after every so many epochs.
     Stairs {
@@ -59,8 +63,9 @@ impl Schedule {
                 let fall = ((done - 0.5) / 0.5).clamp(0.0, 1.0);
                 learning_rate * rise * 0.5 * (1.0 + (std::f64::consts::PI * fall).cos())
             }
-            Schedule::EpochCosine { learning_rate, least, epochs } => {
-                let done = epoch(step, steps, epochs) as f64 / epochs.max(1) as f64;
+            Schedule::EpochCosine { learning_rate, least, epochs, ahead } => {
+                let epoch = epoch(step, steps, epochs) + u64::from(ahead);
+                let done = epoch as f64 / epochs.max(1) as f64;
                 let share = 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
                 least + (learning_rate - least) * share
             }
@@ -70,6 +75,10 @@ impl Schedule {
             }
         }
     }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// The epoch of a step: all epochs have equally many.
@@ -95,12 +104,17 @@ mod tests {
     #[test]
     fn rates_by_epoch_are_pytorchs() {
         // CosineAnnealingLR(T_max=40, eta_min=2e-4) from 1e-3, stepped after each epoch: 1e-3, 9.9877e-4, … 6e-4 at 20.
-        let cosine = Schedule::EpochCosine { learning_rate: 1e-3, least: 2e-4, epochs: 40 };
+        let (learning_rate, least) = (1e-3, 2e-4);
+        let cosine = Schedule::EpochCosine { learning_rate, least, epochs: 40, ahead: false };
         let rate = |epoch: u64| cosine.rate(epoch * 7, 280);
         assert_eq!((rate(0), cosine.rate(6, 280)), (1e-3, 1e-3));
         assert!((rate(1) - 9.987_669_4e-4).abs() < 1e-10, "{}", rate(1));
         assert!((rate(20) - 6e-4).abs() < 1e-15);
         assert!(rate(39) > 2e-4 && rate(39) < 2.02e-4);
+        // The same with a step before each epoch.
+        let cosine = Schedule::EpochCosine { learning_rate, least, epochs: 40, ahead: true };
+        let ahead = |epoch: u64| cosine.rate(epoch * 7, 280);
+        assert!((ahead(0) - rate(1)).abs() < 1e-18 && (ahead(39) - 2e-4).abs() < 1e-18);
         // StepLR(step_size=30, gamma=0.1) from 0.1.
         let stairs = Schedule::Stairs { learning_rate: 0.1, factor: 0.1, every: 30, epochs: 90 };
         let rate = |epoch: u64| stairs.rate(epoch * 5 + 4, 450);

@@ -106,6 +106,35 @@ fn forged(side: u32) -> Vec<u8> {
 }
 
 #[test]
+fn rrl_learns_from_pictures_alone_with_its_own_network_and_goes_on_to_the_same_bytes() {
+    let place = photos();
+    let train = TRAIN.replace("--epochs 12", "--epochs 2 --no-folds --hidden 2 --clean-from 1");
+    let whole = format!("{train} --method rrl-lap");
+    killed(&place, &whole, "cut");
+    place.lapwing("train --resume cut -q --threads 2").assert().success();
+    for method in ["rrl", "rrl-lap"] {
+        let train = format!("{train} --method {method}");
+        place.lapwing(&format!("{train} --out {method} --threads 1")).assert().success();
+        let config = place.text(&format!("{method}/config.toml"));
+        for line in ["model = \"preact-resnet18\"", "clean-from = 1.0", "neighbours = 200.0"] {
+            assert!(config.contains(line), "{config}");
+        }
+        place.refuses(
+            &format!("{train} --model small-cnn --out other").replace("--hidden 2 ", ""),
+            &[method, "needs the network preact-resnet18", "small-cnn"],
+        );
+        let table = "train photos.csv --target stripes --source camera --ignore file --epochs 1";
+        place.refuses(
+            &format!("{table} --method {method} --out table"),
+            &[method, "learns from pictures"],
+        );
+    }
+    for name in ["model.safetensors", "sources.csv"] {
+        assert!(place.read(&format!("rrl-lap/{name}")) == place.read(&format!("cut/{name}")));
+    }
+}
+
+#[test]
 fn a_picture_that_cannot_be_had_is_named_with_its_line() {
     let place = photos();
     let whole = place.read("photos/b3-5.png");

@@ -25,6 +25,7 @@ mod lap_state;
 mod noise_rate;
 mod observed;
 mod parameter;
+mod rrl;
 mod standard;
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,8 @@ pub static METHODS: &[&dyn MethodKind] = &[
     &idpa::Kind,
     &arfl::Kind,
     &noise_rate::Kind,
+    &rrl::Plain,
+    &rrl::WithLap,
 ];
 
 /// A way to learn.
