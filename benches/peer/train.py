@@ -25,6 +25,7 @@ WORKLOADS = [
     ("ResNet-1D, 12×1000, batch 64, Adam", "resnet1d", 64, 7, 3),
     ("bag of 100 of 100,000 words, batch 64, Adam", "bag", 64, 9, 20),
     ("ResNet-18, 3×64×64, batch 64, SGD with momentum", "resnet18", 64, 5, 2),
+    ("PreAct-ResNet-18, 3×32×32, two views of 128, SGD with momentum", "preact", 128, 5, 1),
 ]
 
 # Our side of these is in a program of its own.
@@ -151,6 +152,28 @@ def models():
             width = outputs
         return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 200))
 
+    class PreAct(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            stride = 1 if inputs == outputs else 2
+            self.a = nn.BatchNorm2d(inputs)
+            self.b = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+            self.c = nn.BatchNorm2d(outputs)
+            self.d = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+            self.shortcut = nn.Identity() if inputs == outputs else nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+
+        def forward(self, x):
+            x = torch.relu(self.a(x))
+            return self.d(torch.relu(self.c(self.b(x)))) + self.shortcut(x)
+
+    def preact():
+        layers = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]
+        width = 64
+        for outputs in (64, 128, 256, 512):
+            layers += [PreAct(width, outputs), PreAct(outputs, outputs)]
+            width = outputs
+        return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+
     def cnn():
         layers, width = [], 3
         for outputs in (32, 64, 128):
@@ -229,6 +252,7 @@ def models():
         "cnn": (cnn, (3, 32, 32), 10),
         "resnet": (resnet, (3, 32, 32), 10),
         "resnet18": (resnet18, (3, 64, 64), 200),
+        "preact": (preact, (3, 32, 32), 10),
     }
 
 
@@ -252,6 +276,7 @@ def worker(key, style):
             model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     kind = {"fused": True} if tuned else {}
     optimiser = {
+        "preact": lambda: torch.optim.SGD(model.parameters(), 0.02, momentum=0.9, weight_decay=5e-4, **kind),
         "resnet18": lambda: torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4, **kind),
         "resnet": lambda: torch.optim.SGD(model.parameters(), 0.1, momentum=0.9, weight_decay=1e-4, **kind),
         "wide": lambda: None,
@@ -278,6 +303,9 @@ def worker(key, style):
         else:
             model.zero_grad()
         losses = torch.nn.functional.cross_entropy(model(x), y, reduction="none")
+        if key == "preact":
+            # The second view, in a pass of its own.
+            losses = losses + torch.nn.functional.cross_entropy(model(0.5 * x), y, reduction="none")
         losses.mean().backward()
         if optimiser:
             optimiser.step()

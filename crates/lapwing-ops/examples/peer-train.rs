@@ -18,7 +18,9 @@ fn main() -> std::io::Result<()> {
     let device = Device::flex().autodiff();
     device.seed(0);
     let Some(mut training) = Training::new(&key, &device) else {
-        return Err(std::io::Error::other("peer-train mnist|moons|wide|cnn|resnet|resnet18"));
+        return Err(std::io::Error::other(
+            "peer-train mnist|moons|wide|cnn|resnet|resnet18|preact",
+        ));
     };
     for line in stdin().lines() {
         match line?.trim().parse() {
@@ -47,6 +49,7 @@ enum Kind {
     Cnn,
     Resnet,
     Resnet18,
+    Preact,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +81,7 @@ impl Training {
             "cnn" => (Kind::Cnn, Rule::Adam, 128, &[2048, 64, 10]),
             "resnet" => (Kind::Resnet, Rule::Sgd, 128, &[64, 10]),
             "resnet18" => (Kind::Resnet18, Rule::Sgd, 64, &[512, 200]),
+            "preact" => (Kind::Preact, Rule::Sgd, 128, &[512, 10]),
             _ => return None,
         };
         let mut network =
@@ -104,6 +108,19 @@ impl Training {
                     network.vector(outputs, 0.0, device);
                 }
             }
+            Kind::Preact => {
+                network.kernel(3, 3, 64, device);
+                network.norm(64, device);
+                for (inputs, outputs) in preact() {
+                    network.norm(inputs, device);
+                    network.kernel(3, inputs, outputs, device);
+                    network.norm(outputs, device);
+                    network.kernel(3, outputs, outputs, device);
+                    if inputs != outputs {
+                        network.kernel(1, inputs, outputs, device);
+                    }
+                }
+            }
         }
         for pair in sizes.windows(2) {
             network.matrix(pair[0], pair[1], device);
@@ -114,7 +131,7 @@ impl Training {
         let parameters = network.kernels.len() + network.matrices.len() + network.vectors.len();
         let (columns, side) = match kind {
             Kind::Mlp => (sizes[0], 0),
-            Kind::Cnn | Kind::Resnet => (0, 32),
+            Kind::Cnn | Kind::Resnet | Kind::Preact => (0, 32),
             Kind::Resnet18 => (0, 64),
         };
         Some(Self {
@@ -150,8 +167,15 @@ impl Training {
             Kind::Cnn => network.cnn(self.images.clone()),
             Kind::Resnet => network.resnet(self.images.clone()),
             Kind::Resnet18 => network.resnet18(self.images.clone()),
+            Kind::Preact => network.preact(self.images.clone()),
         };
-        let gradients = cross_entropy(logits, self.classes.clone()).mean().backward();
+        let mut loss = cross_entropy(logits, self.classes.clone()).mean();
+        if matches!(self.kind, Kind::Preact) {
+            // The second view, in a pass of its own.
+            let second = network.preact(self.images.clone() * 0.5);
+            loss = loss + cross_entropy(second, self.classes.clone()).mean();
+        }
+        let gradients = loss.backward();
         if matches!(self.rule, Rule::None) {
             return;
         }
@@ -188,6 +212,33 @@ impl Network {
 
     fn vector(&mut self, len: usize, value: f32, device: &Device) {
         self.vectors.push(Param::from_tensor(Tensor::full([len], value, device)));
+    }
+
+    fn norm(&mut self, channels: usize, device: &Device) {
+        self.vector(channels, 1.0, device);
+        self.vector(channels, 0.0, device);
+    }
+
+    fn preact(&self, x: Tensor<4>) -> Tensor<2> {
+        let (mut kernels, mut vectors) = (self.kernels.iter(), self.vectors.chunks(2));
+        let mut convolve = |x: Tensor<4>, side: usize, stride: usize| {
+            let window = Window2d { stride: [stride; 2], padding: [side / 2; 2] };
+            let kernel = kernels.next().expect("a kernel for each convolution");
+            conv2d(x, kernel.val(), None, window)
+        };
+        let mut norm = |x: Tensor<4>| {
+            let [gamma, beta] = vectors.next().expect("a pair for each") else { unreachable!() };
+            batch_norm(x, gamma.val(), beta.val(), 1e-5, None, true).0
+        };
+        let mut x = norm(convolve(x, 3, 1));
+        for (inputs, outputs) in preact() {
+            let stride = outputs / inputs;
+            let a = norm(x);
+            let y = norm(convolve(a.clone(), 3, stride));
+            let y = convolve(y, 3, 1);
+            x = y + if stride > 1 { convolve(a, 1, stride) } else { a };
+        }
+        self.dense(2 * (1 + 2 * preact().len()), global_average_pool(x))
     }
 
     /// Fully connected layers, whose biases begin at `vector`.
@@ -253,6 +304,12 @@ impl Network {
         }
         self.dense(2 * layers.len(), global_average_pool(x))
     }
+}
+
+/// Channels before and after each block of PreAct-ResNet-18.
+fn preact() -> [(usize, usize); 8] {
+    let after = [64, 64, 128, 128, 256, 256, 512, 512];
+    std::array::from_fn(|at| (after[at.saturating_sub(1)], after[at]))
 }
 
 /// Side, channels in and out, and the stride, of each convolution of ResNet-18; a shortcut stands behind its block.

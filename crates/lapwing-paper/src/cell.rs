@@ -60,21 +60,22 @@ pub struct Form {
     pub limit_train: Option<usize>,
     /// Only so many epochs.
     pub epochs: Option<usize>,
+    /// Only so many channels in the first stage of a network that has stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<usize>,
 }
 
 impl Form {
     /// Nothing is smaller than in the paper.
-    pub const FULL: Self = Self { limit_train: None, epochs: None };
+    pub const FULL: Self = Self { limit_train: None, epochs: None, width: None };
 }
 
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.limit_train, self.epochs) {
-            (None, None) => f.write_str("full"),
-            (Some(rows), None) => write!(f, "limit-{rows}"),
-            (None, Some(epochs)) => write!(f, "epochs-{epochs}"),
-            (Some(rows), Some(epochs)) => write!(f, "limit-{rows}-epochs-{epochs}"),
-        }
+        let parts = [("limit", self.limit_train), ("epochs", self.epochs), ("width", self.width)];
+        let given = parts.iter().filter_map(|(name, size)| Some(format!("{name}-{}", (*size)?)));
+        let words: Vec<String> = given.collect();
+        f.write_str(if words.is_empty() { "full".to_owned() } else { words.join("-") }.as_str())
     }
 }
 

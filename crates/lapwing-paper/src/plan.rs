@@ -80,6 +80,14 @@ impl Plan {
         }
         model.softmax = method.softmax.unwrap_or(model.softmax);
         model.init = method.init.unwrap_or(model.init);
+        model.stem_relu = method.stem_relu.or(model.stem_relu);
+        if let Some(width) = form.width {
+            if model.kind != ModelKind::PreActResNet18 {
+                let what = format!("{} has no network whose width could be chosen", recipe.id);
+                return Err(PaperError::Usage(what));
+            }
+            model.hidden = vec![width];
+        }
         training.weight_decay = method.weight_decay.unwrap_or(training.weight_decay);
         training.epochs = form.epochs.or(method.epochs).unwrap_or(training.epochs);
         Ok(Self {
@@ -108,7 +116,7 @@ impl Plan {
         input: InputSpec,
         outputs: usize,
     ) -> Result<TrainConfig, PaperError> {
-        let Model { kind, ref hidden, dropout, softmax, init } = self.model;
+        let Model { kind, ref hidden, dropout, softmax, init, .. } = self.model;
         let architecture = match kind {
             ModelKind::Mlp => Architecture::Mlp(MlpConfig {
                 inputs: input.size(),
@@ -138,8 +146,8 @@ impl Plan {
             },
             schedule: match self.training.schedule {
                 None => Schedule::Constant { learning_rate },
-                Some(ScheduleKind::EpochCosine { least }) => {
-                    Schedule::EpochCosine { learning_rate, least, epochs }
+                Some(ScheduleKind::EpochCosine { least, ahead }) => {
+                    Schedule::EpochCosine { learning_rate, least, epochs, ahead }
                 }
                 Some(ScheduleKind::Stairs { factor, every }) => {
                     Schedule::Stairs { learning_rate, factor, every, epochs }
@@ -164,8 +172,15 @@ impl Plan {
         let network = Some(name.parse::<NetworkKind>().map_err(|error| usage(&error))?);
         let (task, sources) = (Task::Classification, self.sources.count);
         let shape = DataShape { rows, input, task, outputs, sources };
-        let wishes = Wishes { network, ..Wishes::default() };
-        Architecture::plan(&shape, &wishes).map_err(|error| usage(&error))
+        let hidden = Some(self.model.hidden.clone()).filter(|hidden| !hidden.is_empty());
+        let wishes = Wishes { network, hidden, ..Wishes::default() };
+        let mut planned = Architecture::plan(&shape, &wishes).map_err(|error| usage(&error))?;
+        if let (Architecture::PreActResNet18(network), Some(relu)) =
+            (&mut planned, self.model.stem_relu)
+        {
+            network.stem_relu = relu;
+        }
+        Ok(planned)
     }
 
     /// Multiplications for one sample in one epoch, in thousands, about: a measure of the work, for progress.
@@ -192,6 +207,10 @@ fn thousands(model: &Model, inputs: usize) -> u64 {
         ModelKind::DifficultCnn => 12_000,
         ModelKind::ResNet18 => 149_000,
         ModelKind::ResNet50 => 334_000,
+        ModelKind::PreActResNet18 => {
+            let width = model.hidden.first().copied().unwrap_or(64) as u64;
+            (555_000 * width * width / (64 * 64)).max(1)
+        }
         ModelKind::Lstm => 940_000,
         ModelKind::Transformer => 350_000,
         ModelKind::ResNet1d => 18_400,
@@ -265,8 +284,42 @@ mod tests {
     }
 
     #[test]
+    fn the_arms_of_table_2_differ_in_the_code_and_not_in_the_text() {
+        let cell = |method: &str| Cell {
+            experiment: "table-2-rrl".to_owned(),
+            condition: "batch-label-flip".to_owned(),
+            method: method.to_owned(),
+            run: 0,
+        };
+        let form = Form { width: Some(8), ..Form::FULL };
+        let input = InputSpec::Image { height: 32, width: 32, channels: 3 };
+        for (version, modified) in [(Version::Code, true), (Version::Paper, false)] {
+            let recipe = recipe("table-2-rrl", version).unwrap();
+            for (method, is_modified) in [("rrl", false), ("rrl-lap", modified)] {
+                let plan = Plan::new(&recipe, &cell(method), form).unwrap();
+                let told = serde_json::to_value(&plan.method).unwrap();
+                assert_eq!(told["modified"], is_modified, "{method}");
+                assert_eq!(told["warmup_batches"], if is_modified { 100 } else { 101 });
+                assert_eq!(plan.batch_labels, BatchLabels::Chunk);
+                let config = plan.config(1, 100, input, 10).unwrap();
+                let Architecture::PreActResNet18(network) = config.architecture else {
+                    unreachable!()
+                };
+                assert_eq!((network.width, network.stem_relu), (8, !is_modified));
+                // The rate of the last epoch is the least.
+                let last = config.schedule.rate(99, 100);
+                assert!((last - 2e-4).abs() < 1e-12 && config.schedule.highest() == 0.02);
+            }
+        }
+        let other = recipe("california", Version::Code).unwrap();
+        let cells = Selection::default().cells(&other).unwrap();
+        let said = Plan::new(&other, &cells[0], form).unwrap_err().to_string();
+        assert!(said.contains("width"), "{said}");
+    }
+
+    #[test]
     fn a_smaller_run_has_fewer_epochs_and_shorter_chunks() {
-        let form = Form { limit_train: Some(100), epochs: Some(2) };
+        let form = Form { limit_train: Some(100), epochs: Some(2), width: None };
         let plan = plan("table-1-fashion-mnist", "original", "idpa", form);
         assert_eq!((plan.training.epochs, plan.epochs(), plan.sources.chunk), (2, 4, 10));
     }

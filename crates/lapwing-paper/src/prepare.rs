@@ -238,13 +238,14 @@ impl<'a> Draft<'a> {
                 continue;
             }
             let end = (start + chunk).min(self.labels.len());
+            let level = self.level(start)?;
             let samples: Vec<u64> = (start as u64..end as u64).collect();
             let labels = &mut self.labels[start..end];
             match self.plan.noise_kind {
                 NoiseKind::BatchLabelShuffle => {
-                    ChunkLabelShuffle::new(self.seed, Level::FULL).apply(&samples, labels)?;
+                    ChunkLabelShuffle::new(self.seed, level).apply(&samples, labels)?;
                 }
-                _ => ChunkLabelFlip::new(self.seed, Level::FULL).apply(&samples, labels)?,
+                _ => ChunkLabelFlip::new(self.seed, level).apply(&samples, labels)?,
             }
         }
         Ok(())
@@ -602,6 +603,28 @@ mod tests {
             let is_noisy = fixed.noisy_sources.contains(&fixed.sources[chunk * 15]);
             assert_eq!(own.iter().all(|label| *label == own[0]), is_noisy);
         }
+    }
+
+    #[test]
+    fn a_level_of_chunk_label_noise_is_the_share_of_labels_that_change() {
+        let loaded = images(false);
+        let changed = |condition: &str| {
+            let noisy = prepared(&loaded, "table-7-rrl", condition, "rrl");
+            assert!(noisy.batch_noise.is_none());
+            let pixels = values(&*noisy.train);
+            let value = |row: usize, at: usize| (pixels[row * 300 + at] * 255.0).round() as u32;
+            let wrong = (0..450).filter(|&row| {
+                let class = (value(row, 0) * 250 + value(row, 1)) % 10;
+                labels(&noisy.targets)[row] != class
+            });
+            let wrong: Vec<usize> = wrong.collect();
+            assert!(wrong.iter().all(|&row| noisy.noisy_sources.contains(&noisy.sources[row])));
+            (noisy.noisy_sources.len(), wrong.len())
+        };
+        // Of 45 samples of each noisy source about nine in ten change, at the level that is said.
+        assert!(matches!(changed("noisy-4-level-100"), (4, 145..=180)));
+        assert!(matches!(changed("noisy-4-level-25"), (4, 20..=65)));
+        assert!(matches!(changed("noisy-2-level-100"), (2, 65..=90)));
     }
 
     #[test]

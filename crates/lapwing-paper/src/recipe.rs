@@ -15,7 +15,7 @@ use crate::data::DataSet;
 use crate::error::PaperError;
 
 /// The recipes, in the order in which they are listed.
-const TEXTS: [&str; 22] = [
+const TEXTS: [&str; 25] = [
     include_str!("../recipes/toy.toml"),
     include_str!("../recipes/sensitivity.toml"),
     include_str!("../recipes/california.toml"),
@@ -24,6 +24,9 @@ const TEXTS: [&str; 22] = [
     include_str!("../recipes/table-1-cifar-100.toml"),
     include_str!("../recipes/percentage-difference.toml"),
     include_str!("../recipes/untuned.toml"),
+    include_str!("../recipes/table-2-rrl.toml"),
+    include_str!("../recipes/table-7-rrl.toml"),
+    include_str!("../recipes/figure-5b.toml"),
     include_str!("../recipes/many-sources.toml"),
     include_str!("../recipes/cifar-10n.toml"),
     include_str!("../recipes/difficult-data.toml"),
@@ -203,6 +206,9 @@ pub struct Model {
     /// Whose first parameters it begins with; of linear layers only.
     #[serde(default, skip_serializing_if = "Init::is_default")]
     pub init: Init,
+    /// Whether the stem is followed by a rectifier, in a network that can be built either way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stem_relu: Option<bool>,
 }
 
 /// The networks.
@@ -224,6 +230,9 @@ pub enum ModelKind {
     /// ResNet-50 as torchvision builds it.
     #[serde(rename = "resnet-50")]
     ResNet50,
+    /// PreAct-ResNet-18 with the heads of RRL.
+    #[serde(rename = "preact-resnet-18")]
+    PreActResNet18,
     /// Two layers of LSTM over embedded tokens.
     Lstm,
     /// A Transformer encoder over embedded tokens.
@@ -239,6 +248,7 @@ impl ModelKind {
         match self {
             Self::ResNet18 => Some("resnet18"),
             Self::ResNet50 => Some("resnet50"),
+            Self::PreActResNet18 => Some("preact-resnet18"),
             Self::Lstm => Some("lstm"),
             Self::Transformer => Some("transformer"),
             Self::ResNet1d => Some("resnet1d"),
@@ -294,6 +304,9 @@ pub enum ScheduleKind {
     EpochCosine {
         /// What it ends at.
         least: f64,
+        /// Whether it moves before each epoch rather than after it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        ahead: bool,
     },
     /// Multiplied after every so many epochs.
     Stairs {
@@ -428,6 +441,8 @@ pub struct MethodKeys {
     pub softmax: Option<bool>,
     /// See `epochs`.
     pub init: Option<Init>,
+    /// Whether the stem is followed by a rectifier.
+    pub stem_relu: Option<bool>,
     /// The form of batch label noise.
     #[serde(default)]
     pub batch_labels: BatchLabels,
@@ -700,6 +715,8 @@ mod tests {
         assert_eq!(count("many-sources"), 56 + 21);
         assert_eq!((count("imdb"), count("goemotions"), count("ptb-xl")), (18, 24, 16));
         assert_eq!((count("untuned"), count("difficult-data-leniency")), (14, 12));
+        let of_rrl = ["table-2-rrl", "table-7-rrl", "figure-5b"].map(count);
+        assert_eq!(of_rrl, [14, 32, 10]);
         assert_eq!((count("toy"), count("sensitivity")), (95, 60));
         let toy = recipe("toy", Version::Code).unwrap();
         assert_eq!(toy.conditions.len(), 19);

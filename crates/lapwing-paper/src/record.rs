@@ -258,7 +258,7 @@ mod tests {
     fn a_record_is_read_back_for_its_cell_form_and_settings_only() {
         let dir = tempfile::tempdir().unwrap();
         let records = Records::new(dir.path());
-        let (full, small) = (Form::FULL, Form { limit_train: Some(10), epochs: None });
+        let (full, small) = (Form::FULL, Form { limit_train: Some(10), ..Form::FULL });
         let mut written = record(full);
         written.unreliability = vec![vec![0, 1], vec![1, 2]];
         records.write(&written, Version::Code).unwrap();

@@ -103,6 +103,9 @@ fn command(results: &Results) -> String {
     if let Some(epochs) = form.epochs {
         let _ = write!(words, " --epochs {epochs}");
     }
+    if let Some(width) = form.width {
+        let _ = write!(words, " --width {width}");
+    }
     if *version == Version::Paper {
         words.push_str(" --as paper");
     }
@@ -194,14 +197,13 @@ fn reduced(own: &Recipe, form: Form) -> Result<Option<String>, PaperError> {
     // What is derived has the epochs of what it is derived from.
     let of_first = own.from.first().map(|id| recipe(id, Version::Code)).transpose()?;
     let all = epochs(own).or_else(|| epochs(&of_first?)).unwrap_or(0);
-    Ok(match (form.limit_train, form.epochs) {
-        (None, None) => None,
-        (Some(rows), None) => Some(format!("**Reduced**: {rows} samples to train on.")),
-        (None, Some(few)) => Some(format!("**Reduced**: {few} epochs instead of {all}.")),
-        (Some(rows), Some(few)) => {
-            Some(format!("**Reduced**: {rows} samples to train on, {few} epochs instead of {all}."))
-        }
-    })
+    let less = [
+        form.limit_train.map(|rows| format!("{rows} samples to train on")),
+        form.epochs.map(|few| format!("{few} epochs instead of {all}")),
+        form.width.map(|width| format!("{width} channels in the first stage instead of 64")),
+    ];
+    let less: Vec<String> = less.into_iter().flatten().collect();
+    Ok((!less.is_empty()).then(|| format!("**Reduced**: {}.", less.join(", "))))
 }
 
 /// How many differences are larger than chance makes them, beside how many chance would make so.

@@ -22,7 +22,7 @@ fn request(conditions: &[&str], methods: &[&str], shard: Option<(usize, usize)>)
             methods: words(methods),
             shard,
         },
-        form: Form { limit_train: Some(600), epochs: Some(2) },
+        form: Form { limit_train: Some(600), epochs: Some(2), width: None },
         version: Version::Code,
         jobs: Some(2),
     }
@@ -94,7 +94,8 @@ fn small_and_full_runs_are_never_mixed() {
     let out = tempfile::tempdir().unwrap();
     let small = request(&["base"], &[], None);
     run_toy(out.path(), &small);
-    let smaller = Request { form: Form { limit_train: Some(300), epochs: Some(1) }, ..small };
+    let smaller =
+        Request { form: Form { limit_train: Some(300), epochs: Some(1), width: None }, ..small };
     assert_eq!(run_toy(out.path(), &smaller).1, 1, "another form is another cell");
     let toy = recipe("toy", Version::Code).unwrap();
     let records = Records::new(out.path());
@@ -175,7 +176,7 @@ fn every_method_runs_on_every_kind_of_noise() {
     let data = DataDir::of_other_files(data.path().to_owned());
     let table = recipe("table-1-fashion-mnist", Version::Code).unwrap();
     let request = Request {
-        form: Form { limit_train: Some(450), epochs: Some(3) },
+        form: Form { limit_train: Some(450), epochs: Some(3), width: None },
         ..request(&[], &[], None)
     };
     let count = Count::default();

@@ -79,6 +79,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How")]
     epochs: Option<usize>,
 
+    /// Give the first stage of a PreAct-ResNet-18 so many channels instead of 64: a smaller run, marked as such
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How")]
+    width: Option<usize>,
+
     /// Whom to follow where the paper's text and its authors' code differ
     #[arg(long = "as", value_name = "WHOM", value_enum, default_value_t = Whom::Code, help_heading = "How")]
     whom: Whom,
@@ -180,7 +184,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             methods: arguments.methods.clone(),
             shard: arguments.shard,
         },
-        form: Form { limit_train: arguments.limit_train, epochs: arguments.epochs },
+        form: Form {
+            limit_train: arguments.limit_train,
+            epochs: arguments.epochs,
+            width: arguments.width,
+        },
         version,
         jobs: arguments.jobs,
     };
