@@ -87,9 +87,9 @@ struct Best {
     found: Vec<(f32, u32)>,
 }
 
-/// Larger products first, then earlier rows.
+/// Larger products first, then earlier rows. The two zeros are equal, and all of them are numbers.
 fn order(a: &(f32, u32), b: &(f32, u32)) -> Ordering {
-    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+    b.0.partial_cmp(&a.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1))
 }
 
 impl Best {

@@ -91,7 +91,7 @@ fn settings(epochs: usize) -> TrainConfig {
 }
 
 fn method(kind: &'static dyn MethodKind, modified: bool, guards: Guards) -> MethodConfig {
-    let rule = LapConfig { history_length: 3, depression_strength: 10.0, ..LapConfig::default() };
+    let rule = LapConfig { history_length: 3, depression_strength: 20.0, ..LapConfig::default() };
     let set = |method: MethodConfig, (name, value)| method.with(name, value);
     let all = [
         ("neighbours", 5.0),

@@ -14,7 +14,7 @@ fn slow(vectors: &[f32], width: usize, count: usize) -> Vec<Vec<(u32, f64)>> {
             .filter(|&other| other != at)
             .map(|other| (other as u32, product(rows[other])))
             .collect();
-        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        all.sort_by(|a, b| b.1.partial_cmp(&a.1).unwrap().then(a.0.cmp(&b.0)));
         all.truncate(count);
         all
     };
