@@ -8,6 +8,7 @@ use crate::RunError;
 
 /// A model that predicts.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a run has one")]
 pub enum Learnt {
     /// A network.
     Network(Model),
