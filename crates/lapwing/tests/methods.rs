@@ -24,7 +24,7 @@ fn every_method_trains_judges_the_sources_and_repeats_from_its_configuration() {
     let place = Place::new();
     place.write("wards.csv", &wards(800, &WARDS, 1));
     place.write("checked.csv", &wards(300, &WARDS[..1], 2));
-    for method in kinds().map(|kind| kind.name()) {
+    for method in kinds().map(MethodKind::name) {
         // With ARFL a source is in few batches of an epoch: those that hold it alone.
         let train = TRAIN.replace("25", if method == "arfl" { "100" } else { "25" });
         place.lapwing(&format!("{train} --method {method} --out {method} -q")).assert().success();
@@ -49,7 +49,7 @@ fn every_method_trains_judges_the_sources_and_repeats_from_its_configuration() {
         assert!(accuracy > 0.9 && metrics["rows"] == 300, "{method}: {metrics}");
     }
     // Only three of them take weight from the wrong ward.
-    for method in kinds().map(|kind| kind.name()) {
+    for method in kinds().map(MethodKind::name) {
         let sources = place.text(&format!("{method}/sources.csv"));
         let attic = sources.lines().find(|line| line.starts_with("attic")).unwrap();
         let weight: f64 = attic.split(',').nth(4).unwrap().parse().unwrap();
@@ -121,7 +121,7 @@ fn methods_for_classes_refuse_values_and_the_others_train() {
 fn all_methods_can_be_compared() {
     let place = Place::new();
     place.write("data.csv", &wards(200, &WARDS, 1));
-    let methods: Vec<&str> = kinds().map(|kind| kind.name()).collect();
+    let methods: Vec<&str> = kinds().map(MethodKind::name).collect();
     let words = format!(
         "compare data.csv --target ill --source ward --repeats 2 --epochs 2 --json -q --methods {}",
         methods.join(",")
@@ -141,7 +141,7 @@ fn all_methods_can_be_compared() {
 fn blocked_sources_are_left_out_by_every_method() {
     let place = Place::new();
     place.write("wards.csv", &wards(300, &WARDS, 1));
-    for method in kinds().map(|kind| kind.name()) {
+    for method in kinds().map(MethodKind::name) {
         let words = format!("{TRAIN} --method {method} --block attic --out {method} -q");
         place.lapwing(&words.replace("--epochs 25", "--epochs 3")).assert().success();
         let sources = place.text(&format!("{method}/sources.csv"));
