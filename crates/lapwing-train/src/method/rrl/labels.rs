@@ -268,7 +268,7 @@ mod tests {
             for row in 0..21 {
                 let mut others: Vec<usize> = (0..21).filter(|&other| other != row).collect();
                 others.sort_by(|&a, &b| dot(row, b).total_cmp(&dot(row, a)).then(a.cmp(&b)));
-                let mut votes = vec![0.0; 3];
+                let mut votes = [0.0; 3];
                 for &other in &others[..6] {
                     let weight = (dot(row, other) / 0.05).exp();
                     (0..3).for_each(|c| votes[c] += weight * believed[other][c]);
