@@ -188,7 +188,7 @@ fn row_table(
     ])
 }
 
-/// The methods: name, what it does, whether it is for classification only, and its parameters, each
+/// The methods for rows of numbers, which is what estimators take (those for pictures are refused): name, what it does, whether it is for classification only, and its parameters, each
 /// a name, what it does, the default and the range.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
@@ -203,7 +203,7 @@ pub(crate) fn methods()
     let tell = |kind: &&'static dyn MethodKind| {
         (kind.name(), kind.about(), kind.needs_classes(), parameters(kind))
     };
-    METHODS.iter().map(tell).collect()
+    METHODS.iter().filter(|kind| kind.views() == 1).map(tell).collect()
 }
 
 fn step_table(points: &[TrajectoryPoint], name: impl Fn(u32) -> String) -> PyResult<Table> {
