@@ -166,3 +166,14 @@ fn only_a_page_with_pictures_allows_pictures_and_only_its_own() {
         assert!(matches!(render(&report), Err(ReportError::Picture { row: 2, .. })), "{bad}");
     }
 }
+
+#[test]
+fn nothing_is_said_of_where_data_comes_from_where_that_is_not_known() {
+    let data = |origin: &str| {
+        let summary = Summary { origin: origin.to_owned(), ..Default::default() };
+        let page = render(&Report { summary, ..Default::default() }).unwrap();
+        page.split_once("<h2>Data</h2>").unwrap().1.to_owned()
+    };
+    assert!(data("Ten hospitals").contains("<p class=\"note\">Ten hospitals</p>"));
+    assert!(!data("").contains("(empty)"));
+}
