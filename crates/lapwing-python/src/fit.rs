@@ -300,6 +300,7 @@ pub(crate) fn fit(
         } else {
             0
         },
+        sources,
     };
     match size.decides() {
         Some((true, reason)) => return Ok((trees(settings, data, sources)?, Some(reason))),

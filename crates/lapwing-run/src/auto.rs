@@ -18,6 +18,10 @@ const MOST_NUMBERS: usize = 5_000_000;
 const MOST_FEATURES: usize = 500;
 const MOST_TREES: usize = 10;
 
+/// Most sources for trees, whose rounds keep more of each than the steps of a network do: with a million of them it is two
+/// gigabytes instead of one.
+const MOST_SOURCES: usize = 100_000;
+
 /// What is trained.
 #[derive(Debug)]
 pub enum Candidates<'a> {
@@ -86,6 +90,7 @@ impl<'a> Candidates<'a> {
             valid: split.validation.len(),
             features: trees.input.spec().size(),
             classes: dataset.schema.classes.len(),
+            sources: dataset.sources.names.len(),
         };
         match size.decides() {
             Some((true, reason)) => one(trees, reason),
@@ -126,12 +131,17 @@ pub struct Size {
     pub features: usize,
     /// Classes, or 0 for values.
     pub classes: usize,
+    /// Sources.
+    pub sources: usize,
 }
 
 impl Size {
     /// Whether it is trees or, if not, a network, and why, where the size alone decides; `None` where both are tried.
     pub fn decides(self) -> Option<(bool, String)> {
-        let Self { train, valid, features, classes } = self;
+        let Self { train, valid, features, classes, sources } = self;
+        if sources > MOST_SOURCES {
+            return Some((false, format!("{sources} sources are too many for trees")));
+        }
         let trees = if classes > 2 { classes } else { 1 };
         let numbers = train.saturating_mul(features).saturating_mul(trees);
         if train > MOST_ROWS || numbers > MOST_NUMBERS {
@@ -341,7 +351,7 @@ mod tests {
 
     #[test]
     fn long_tables_are_for_trees_wide_ones_for_networks_and_few_rows_decide_nothing() {
-        let size = Size { train: 10_000, valid: 1_000, features: 20, classes: 0 };
+        let size = Size { train: 10_000, valid: 1_000, features: 20, classes: 0, sources: 10 };
         assert_eq!(size.decides(), None);
         let trees = |size: Size| size.decides().map(|(trees, reason)| (trees, reason.len() > 20));
         assert_eq!(trees(Size { train: 1_000_000, ..size }), Some((true, true)));
@@ -349,6 +359,8 @@ mod tests {
         assert_eq!(trees(Size { classes: 10, features: 100, ..size }), Some((true, true)));
         assert_eq!(trees(Size { classes: 100, ..size }), Some((false, true)));
         assert_eq!(trees(Size { valid: 99, ..size }), Some((false, true)));
+        let crowd = Size { sources: 1_000_000, train: 2_000_000, ..size };
+        assert_eq!(trees(crowd), Some((false, true)));
         assert_eq!(trees(Size { valid: 0, ..size }), Some((false, true)));
         assert_eq!(
             trees(Size { train: usize::MAX, features: usize::MAX, ..size }),
