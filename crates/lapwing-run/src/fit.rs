@@ -177,8 +177,7 @@ impl<'a> Job<'a> {
             sources,
         };
         // Before a network is planned that only the method asks for.
-        let method = settings.method_config(rule, &guards)?;
-        method.kind().check(shape.task, shape.input)?;
+        settings.method().check(shape.task, shape.input)?;
         let usual = plan(&shape, rule.history_length, &Wishes::default())?;
         let usual = filled(&Settings::default(), dataset, &usual)?;
         let wishes = if wants_trees { Wishes::default() } else { settings.wishes()? };
@@ -208,7 +207,7 @@ impl<'a> Job<'a> {
         let config = plan.config(settings.seed());
         let rule =
             lapwing_core::LapConfig { depression_strength: plan.depression_strength, ..rule };
-        let method = method.judged_by(rule);
+        let method = settings.method_config(rule, &guards)?;
         // Refused here rather than after the first file is written.
         let trainer = Trainer::among(workers, config.clone(), &method, data, device)?;
         plan.steps = trainer.steps();
