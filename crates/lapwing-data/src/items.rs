@@ -16,7 +16,7 @@ pub struct Items {
 const SHARED: f64 = 0.5;
 /// Pairs of rows of one source with the same inputs: how many must be expected by chance, and the share of them that there
 /// may be.
-const EXPECTED: f64 = 10.0;
+const EXPECTED: f64 = 30.0;
 const AGAIN: f64 = 0.1;
 
 impl Items {
