@@ -177,7 +177,7 @@ impl<'a> Job<'a> {
             sources,
         };
         // Before a network is planned that only the method asks for.
-        settings.method().check(shape.task, shape.input)?;
+        settings.method_config(rule, &guards)?.kind().check(shape.task, shape.input)?;
         let usual = plan(&shape, rule.history_length, &Wishes::default())?;
         let usual = filled(&Settings::default(), dataset, &usual)?;
         let wishes = if wants_trees { Wishes::default() } else { settings.wishes()? };
