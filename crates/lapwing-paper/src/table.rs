@@ -27,7 +27,7 @@ impl Statistics {
         Some(Self { mean: spread.mean, std: spread.sample_std(), runs: spread.count })
     }
 
-    /// How far this mean lies above another, as Welch's t; from [`FEWEST`] runs on both sides on, since fewer tell nothing of
+    /// How far this mean lies above another, as Welch's t; from three runs on both sides on, since fewer tell nothing of
     /// their spread.
     pub fn welch(&self, other: &Self) -> Option<Welch> {
         let part = |side: &Self| {
