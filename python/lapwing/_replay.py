@@ -11,7 +11,7 @@ import numpy as np
 from lapwing import _lapwing
 from lapwing._arrays import as_losses, as_sources
 from lapwing._lapwing import Rule, Table
-from lapwing.numpy import Ties, Weighting
+from lapwing.numpy import Reading, Ties, Weighting
 
 __all__ = ["Replay", "replay"]
 
@@ -60,6 +60,7 @@ def replay(
     warmup: int = 0,
     ties: Ties = "paper",
     weighting: Weighting = "tanh-squared",
+    reading: Reading = "mean",
 ) -> Replay:
     """Runs the rule over a log of losses, without training anything.
 
@@ -72,7 +73,7 @@ def replay(
     step, source, loss : str
         The names of the columns. Steps are whole numbers, sources texts or numbers; losses that are missing, NaN or
         infinite are counted and left out of the means.
-    history_length, leniency, depression_strength, warmup, ties, weighting
+    history_length, leniency, depression_strength, warmup, ties, weighting, reading
         As for `lapwing.Lap`.
 
     Examples
@@ -90,6 +91,7 @@ def replay(
         "warmup": warmup,
         "ties": ties,
         "weighting": weighting,
+        "reading": reading,
     }
     rule = Rule(discrete_amount=0.005, **parameters)
     if isinstance(log, (str, os.PathLike)):

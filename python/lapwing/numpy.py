@@ -17,6 +17,7 @@ __all__ = ["Lap", "weigh"]
 
 Ties = Literal["paper", "package"]
 Weighting = Literal["tanh-squared", "exponential", "cut"]
+Reading = Literal["mean", "evidence"]
 
 
 class Lap:
@@ -40,6 +41,9 @@ class Lap:
     weighting : {"tanh-squared", "exponential", "cut"}, default "tanh-squared"
         The function from unreliability to weight: the paper's; exp(-0.005 * depression_strength * C); or 1 until the
         paper's reaches one half, then 0.
+    reading : {"mean", "evidence"}, default "mean"
+        What a history is read as: the mean of its losses; or minus the logarithm of the mean of exp(-loss), an estimate
+        of the model evidence, to which a spike is hardly anything.
 
     Sources are texts or numbers; 5 and "5" are the same source.
 
@@ -62,6 +66,7 @@ class Lap:
         *,
         ties: Ties = "paper",
         weighting: Weighting = "tanh-squared",
+        reading: Reading = "mean",
     ) -> None:
         self._parameters: dict[str, Any] = {
             "history_length": history_length,
@@ -70,6 +75,7 @@ class Lap:
             "warmup": warmup,
             "ties": ties,
             "weighting": weighting,
+            "reading": reading,
         }
         self._rule = Rule(discrete_amount=0.005, **self._parameters)
 

@@ -13,7 +13,7 @@ from lapwing._dataset import SourceDataset
 from lapwing._lapwing import Rule, Table
 from lapwing._module import SourceModule, names_of
 from lapwing._noise_torch import NoiseRateLoss
-from lapwing.numpy import Ties, Weighting
+from lapwing.numpy import Reading, Ties, Weighting
 
 __all__ = ["LossAdaptedPlasticity", "NoiseRateLoss", "SourceDataset"]
 
@@ -48,6 +48,9 @@ class LossAdaptedPlasticity(SourceModule):
     weighting : {"tanh-squared", "exponential", "cut"}, default "tanh-squared"
         The function from unreliability to weight: the paper's; exp(-discrete_amount * depression_strength * C); or 1
         until the paper's reaches one half, then 0.
+    reading : {"mean", "evidence"}, default "mean"
+        What a history is read as: the mean of its losses; or minus the logarithm of the mean of exp(-loss), an estimate
+        of the model evidence, to which a spike is hardly anything.
     distributed : bool, default True
         Whether workers share what they see when ``torch.distributed`` is initialised: the statistics are then those of
         the global batch, and every rank ends in the same state, at the cost of one small collective per call. Every
@@ -79,6 +82,7 @@ class LossAdaptedPlasticity(SourceModule):
         *,
         ties: Ties = "package",
         weighting: Weighting = "tanh-squared",
+        reading: Reading = "mean",
         distributed: bool = True,
         process_group: dist.ProcessGroup | None = None,
     ) -> None:
@@ -99,6 +103,7 @@ class LossAdaptedPlasticity(SourceModule):
             warmup=int(warmup_iters),
             ties=ties,
             weighting=weighting,
+            reading=reading,
         )
 
     def forward(

@@ -78,6 +78,29 @@ def test_weightings():
         assert weights[0] == 1 and abs(weights[1] - low) < 0.02, name
 
 
+def test_evidence_forgives_spikes():
+    log = {"step": [], "source": [], "loss": []}
+    laps = {reading: lapwing.Lap(5, reading=reading) for reading in ("mean", "evidence")}
+    for step in range(60):
+        losses = [0.2 + 0.1 * (step % 3), 9.0 if step % 5 == 0 else 0.05, 0.3]
+        log["step"] += [step] * 3
+        log["source"] += [0, 1, 2]
+        log["loss"] += losses
+        for lap in laps.values():
+            lap.weigh(losses, [0, 1, 2])
+    for reading, expected in [("mean", 56), ("evidence", 0)]:
+        lap = laps[reading]
+        assert lap.unreliability(1) == pickle.loads(pickle.dumps(lap)).unreliability(1) == expected
+        assert f"reading={reading!r}" in repr(lap)
+        replayed = lapwing.replay(log, history_length=5, reading=reading)
+        assert replayed.sources["unreliability"].max() == expected
+    twin = pickle.loads(pickle.dumps(laps["evidence"]))
+    assert twin.weigh([0.2, 9.0, 0.3], [0, 1, 2]).tolist() == [1, 1, 1] and twin.unreliability(1) == 0
+    # What was pickled before there was a choice has seven arguments.
+    restore, arguments = laps["mean"]._rule.__reduce__()
+    assert restore(*arguments[:7]).unreliability(1) == 56
+
+
 def test_jax_arrays_are_read():
     jnp = pytest.importorskip("jax.numpy")
     for dtype in (jnp.float32, jnp.bfloat16, jnp.float16):

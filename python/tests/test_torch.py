@@ -263,6 +263,7 @@ def test_bad_batches_are_refused_with_a_reason_and_change_nothing(losses, source
         ({"discrete_amount": -0.1}, "discrete_amount"),
         ({"ties": "coin"}, "'paper', 'package'"),
         ({"weighting": "linear"}, "'tanh-squared', 'exponential', 'cut'"),
+        ({"reading": "tea leaves"}, "'mean', 'evidence'"),
     ],
 )
 def test_parameters_outside_their_range_are_refused_by_name(parameters, message):

@@ -33,6 +33,10 @@ pub struct LapConfig {
     pub ties: Ties,
     /// The function from unreliability to weight. Default: 1 − tanh².
     pub weighting: Weighting,
+    /// What a history is read as. Default: its mean. What is written of a rule leaves the default
+    /// out, so that it is what it was before there was a choice.
+    #[serde(skip_serializing_if = "HistoryReading::is_mean")]
+    pub reading: HistoryReading,
 }
 
 impl Default for LapConfig {
@@ -44,6 +48,7 @@ impl Default for LapConfig {
             warmup: 0,
             ties: Ties::default(),
             weighting: Weighting::default(),
+            reading: HistoryReading::default(),
         }
     }
 }
@@ -81,9 +86,45 @@ pub enum Ties {
     Package,
 }
 
+/// What the history of a source is read as, for the source itself and where others are compared with
+/// it. The spread of a history is that of its losses either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HistoryReading {
+    /// The mean of its losses, as in Algorithm 1 of the paper.
+    #[default]
+    Mean,
+    /// −log of the mean of e^−loss: where losses are negative log-likelihoods, an estimate of the
+    /// model evidence of the source's data along the trajectory of training, which the paper's
+    /// appendix offers as another interpretation. It is never above the mean, and listens to the low
+    /// losses of a history: a spike hardly raises it. It costs O(H) per source and step.
+    Evidence,
+}
+
+impl HistoryReading {
+    fn is_mean(&self) -> bool {
+        *self == Self::Mean
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rule_that_reads_means_is_written_as_before_there_was_a_choice() {
+        let written = |reading| {
+            let config = LapConfig { reading, ..LapConfig::default() };
+            serde_json::to_value(config).unwrap()
+        };
+        assert_eq!(written(HistoryReading::Mean).get("reading"), None);
+        let evidence = written(HistoryReading::Evidence);
+        assert_eq!(evidence["reading"], "evidence");
+        let read: LapConfig = serde_json::from_value(evidence).unwrap();
+        assert_eq!(read.reading, HistoryReading::Evidence);
+        let old: LapConfig = serde_json::from_str(r#"{"ties": "package"}"#).unwrap();
+        assert_eq!((old.reading, old.ties), (HistoryReading::Mean, Ties::Package));
+    }
 
     #[test]
     fn parameters_outside_their_range_are_refused_by_name() {

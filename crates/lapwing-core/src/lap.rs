@@ -220,7 +220,7 @@ impl<K: Hash + Eq> Lap<K> {
             batches: known.batches,
             unreliability: known.unreliability,
             weight: known.weight(),
-            mean_loss: (!known.window.is_empty()).then(|| known.window.mean_and_variance().0),
+            mean_loss: (!known.window.is_empty()).then(|| known.moments(self.config.reading).mean),
             reference,
             nonfinite: known.nonfinite,
             judged: known.judged,
@@ -306,7 +306,7 @@ impl<K: Hash + Eq> Lap<K> {
 
     /// Puts the batch's mean losses into the histories, and these into the tree.
     fn remember(&mut self) {
-        let history_length = self.config.history_length;
+        let LapConfig { history_length, reading, .. } = self.config;
         // Histories lie far apart in memory. Asking for all of them before working on the first
         // lets the processor fetch them side by side: a tenth of the step with 10,000 sources.
         let ahead = self.batch.iter().map(|entry| self.sources[entry.slot as usize].window.peek());
@@ -321,7 +321,7 @@ impl<K: Hash + Eq> Lap<K> {
                 source.batches = source.batches.saturating_add(1);
                 source.window.push(loss, history_length);
                 if source.window.is_complete(history_length) {
-                    self.tree.set(*slot, source.moments());
+                    self.tree.set(*slot, source.moments(reading));
                     self.complete.push(*slot);
                 }
             }
@@ -358,7 +358,7 @@ impl<K: Hash + Eq> Lap<K> {
         });
         // The tree had the old weights until here: all were judged simultaneously.
         for &slot in &*complete {
-            tree.set(slot, sources[slot as usize].moments());
+            tree.set(slot, sources[slot as usize].moments(config.reading));
         }
         tree.choose(complete);
         tree.merge();
@@ -369,7 +369,7 @@ impl<K: Hash + Eq> Lap<K> {
         let leaves = || {
             self.sources.iter().map(|source| {
                 let complete = source.window.is_complete(self.config.history_length);
-                if complete { source.moments() } else { Moments::NONE }
+                if complete { source.moments(self.config.reading) } else { Moments::NONE }
             })
         };
         let mut suffixes: Vec<Moments> = Vec::with_capacity(self.sources.len());
@@ -398,7 +398,7 @@ impl<K: Hash + Eq> Lap<K> {
         };
         self.complete = slots.filter(complete).collect();
         for &slot in &self.complete {
-            self.tree.set(slot, self.sources[slot as usize].moments());
+            self.tree.set(slot, self.sources[slot as usize].moments(self.config.reading));
         }
         self.tree.choose(&self.complete);
         self.tree.merge();

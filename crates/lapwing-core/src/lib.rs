@@ -67,7 +67,7 @@ mod tree;
 mod weighting;
 mod window;
 
-pub use config::{DISCRETE_AMOUNT, LapConfig, Ties};
+pub use config::{DISCRETE_AMOUNT, HistoryReading, LapConfig, Ties};
 pub use consensus::{Answers, Consensus};
 pub use error::LapError;
 pub use lap::Lap;

@@ -3,7 +3,7 @@
 use crate::mass::Mass;
 use crate::moments::Moments;
 use crate::window::Window;
-use crate::{DISCRETE_AMOUNT, LapConfig};
+use crate::{DISCRETE_AMOUNT, HistoryReading, LapConfig};
 
 /// What is known of one source.
 ///
@@ -49,8 +49,13 @@ impl Source {
         self.mass.to_f64()
     }
 
-    pub(crate) fn moments(&self) -> Moments {
+    /// What the history comes to, as the rule reads it.
+    pub(crate) fn moments(&self, reading: HistoryReading) -> Moments {
         let (mean, variance) = self.window.mean_and_variance();
+        let mean = match reading {
+            HistoryReading::Mean => mean,
+            HistoryReading::Evidence => self.window.evidence(),
+        };
         Moments { mass: self.mass, mean, variance }
     }
 }
@@ -72,7 +77,7 @@ pub struct Present<'a, K> {
 /// now. What it *was* compared with had the weights from before that step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reference {
-    /// The weighted mean of the others' losses.
+    /// The weighted mean of what the others' histories are read as.
     pub mean: f64,
     /// Their weighted population standard deviation.
     pub std: f64,
@@ -91,7 +96,7 @@ pub struct SourceStatus<'a, K> {
     pub unreliability: u64,
     /// f(C).
     pub weight: f64,
-    /// The mean of its losses over the history, if it has any.
+    /// What its history is read as, usually the mean of its losses, if it has any.
     pub mean_loss: Option<f64>,
     /// The others with complete histories, as of now, if there are any.
     pub reference: Option<Reference>,

@@ -100,6 +100,17 @@ impl Window {
         (mean, variance)
     }
 
+    /// −log of the mean of e^−loss over the losses held; 0 when there are none.
+    ///
+    /// Losses are taken above the least of them, so that nothing overflows and at least one term counts
+    /// in full; and what the others lack of it is summed, so that nearly equal losses keep their digits.
+    pub(crate) fn evidence(&self) -> f64 {
+        let losses = || self.ring.iter().map(|place| place.loss);
+        let Some(least) = losses().reduce(f64::min) else { return 0.0 };
+        let lacking: f64 = losses().map(|loss| libm::expm1(least - loss)).sum();
+        least - libm::log1p(lacking / self.ring.len() as f64)
+    }
+
     /// Summarises the ring from each place to its end.
     fn fill_suffixes(&mut self) {
         let mut spread = Spread::default();
@@ -192,6 +203,44 @@ mod tests {
             window.push(0.1, 7);
             assert_eq!(window.mean_and_variance(), (0.1, 0.0));
         }
+    }
+
+    fn evidence(losses: &[f64]) -> f64 {
+        let mut window = Window::default();
+        losses.iter().for_each(|loss| window.push(*loss, losses.len()));
+        window.evidence()
+    }
+
+    proptest! {
+        #[test]
+        fn evidence_is_minus_the_logarithm_of_the_mean_likelihood(
+            losses in prop::collection::vec(-20.0..20.0f64, 1..60),
+        ) {
+            let likelihoods: f64 = losses.iter().map(|loss| (-loss).exp()).sum();
+            let slow = -(likelihoods / losses.len() as f64).ln();
+            let ours = evidence(&losses);
+            prop_assert!((ours - slow).abs() < 1e-12 * (1.0 + slow.abs()), "{} is not {}", ours, slow);
+            // Jensen: never above the mean, never below the least.
+            let (mean, _) = two_pass(&losses);
+            let least = losses.iter().copied().reduce(f64::min).unwrap();
+            prop_assert!(least <= ours && ours <= mean + 1e-12);
+        }
+    }
+
+    // from decimal import *; getcontext().prec = 50
+    // e = lambda v: -(sum((-Decimal(x)).exp() for x in v) / len(v)).ln()
+    #[test]
+    fn evidence_neither_overflows_nor_loses_its_digits() {
+        // e([800, 801, 802]), e([-800, -801]): e^±800 is no f64.
+        assert!((evidence(&[800.0, 801.0, 802.0]) - 800.691_006_324_223_7).abs() < 1e-12);
+        assert!((evidence(&[-800.0, -801.0]) + 800.620_114_506_958_3).abs() < 1e-12);
+        // Two losses of which one is out of the world: the other, half as likely.
+        assert!((evidence(&[0.5, 1e150]) - (0.5 + 2f64.ln())).abs() < 1e-15);
+        assert_eq!(evidence(&[-1e150, 1e150]), -1e150);
+        // Losses that differ by 2⁻³⁰: half of it above the least, less 2⁻⁶³.
+        let step = 2f64.powi(-30);
+        assert!((evidence(&[0.0, step]) - (step / 2.0 - step * step / 8.0)).abs() < 1e-23);
+        assert_eq!((evidence(&[0.1; 7]), evidence(&[])), (0.1, 0.0));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The rule as a Python object.
 
 use lapwing_core::{
-    BatchSums, DISCRETE_AMOUNT, Lap, LapConfig, LapError, Message, MessageError, MessageProblem,
-    SourceState, State, Ties, Weighting,
+    BatchSums, DISCRETE_AMOUNT, HistoryReading, Lap, LapConfig, LapError, Message, MessageError,
+    MessageProblem, SourceState, State, Ties, Weighting,
 };
 use lapwing_judge::SourceRow;
 use numpy::{PyArray1, PyArrayMethods};
@@ -64,7 +64,8 @@ impl From<RuleError> for PyErr {
 #[pymethods]
 impl Rule {
     #[new]
-    #[pyo3(signature = (*, history_length, leniency, depression_strength, discrete_amount, warmup, ties, weighting))]
+    #[pyo3(signature = (*, history_length, leniency, depression_strength, discrete_amount, warmup, ties, weighting, reading))]
+    #[allow(clippy::too_many_arguments)] // They are those of the rule.
     fn new(
         history_length: usize,
         leniency: f64,
@@ -73,6 +74,7 @@ impl Rule {
         warmup: u64,
         ties: &str,
         weighting: &str,
+        reading: &str,
     ) -> PyResult<Self> {
         if !(discrete_amount >= 0.0 && discrete_amount.is_finite()) {
             let (parameter, expected) = ("discrete_amount", "finite and at least 0");
@@ -87,6 +89,7 @@ impl Rule {
             warmup,
             ties: read_ties(ties)?,
             weighting: read_weighting(weighting)?,
+            reading: read_reading(reading)?,
         };
         let lap = Lap::new(config).map_err(RuleError::from)?;
         Ok(Self { lap, names: Names::default(), started: None })
@@ -245,6 +248,10 @@ impl Rule {
             Weighting::Cut => "cut",
             _ => "tanh-squared",
         };
+        let reading = match config.reading {
+            HistoryReading::Mean => "mean",
+            HistoryReading::Evidence => "evidence",
+        };
         let arguments = (
             config.history_length,
             config.leniency,
@@ -253,14 +260,17 @@ impl Rule {
             ties,
             weighting,
             rule.state(py)?,
+            reading,
         );
         let restore = py.import("lapwing._lapwing")?.getattr("_restore")?;
         Ok((restore, arguments.into_pyobject(py)?))
     }
 }
 
-/// The inverse of pickling.
+/// The inverse of pickling. What was pickled before there was a reading has none.
 #[pyfunction]
+#[pyo3(signature = (history_length, leniency, depression_strength, warmup, ties, weighting, state, reading="mean"))]
+#[allow(clippy::too_many_arguments)] // They are those of the rule.
 pub(crate) fn _restore(
     history_length: usize,
     leniency: f64,
@@ -269,10 +279,18 @@ pub(crate) fn _restore(
     ties: &str,
     weighting: &str,
     state: &[u8],
+    reading: &str,
 ) -> PyResult<Rule> {
-    let amount = DISCRETE_AMOUNT;
-    let mut rule =
-        Rule::new(history_length, leniency, depression_strength, amount, warmup, ties, weighting)?;
+    let mut rule = Rule::new(
+        history_length,
+        leniency,
+        depression_strength,
+        DISCRETE_AMOUNT,
+        warmup,
+        ties,
+        weighting,
+        reading,
+    )?;
     rule.load(state, false)?;
     Ok(rule)
 }
@@ -333,6 +351,14 @@ fn read_weighting(weighting: &str) -> Result<Weighting, RuleError> {
         "exponential" => Ok(Weighting::Exponential),
         "cut" => Ok(Weighting::Cut),
         _ => Err(choice("weighting", weighting, "'tanh-squared', 'exponential', 'cut'")),
+    }
+}
+
+fn read_reading(reading: &str) -> Result<HistoryReading, RuleError> {
+    match reading {
+        "mean" => Ok(HistoryReading::Mean),
+        "evidence" => Ok(HistoryReading::Evidence),
+        _ => Err(choice("reading", reading, "'mean', 'evidence'")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use lapwing_core::{LapConfig, Ties, Weighting, leniency_for_false_alarm};
+use lapwing_core::{HistoryReading, LapConfig, Ties, Weighting, leniency_for_false_alarm};
 
 /// Train on data from many sources without trusting all of them alike.
 ///
@@ -81,6 +81,10 @@ pub(crate) struct RuleArguments {
     /// From unreliability to weight
     #[arg(long, value_enum, default_value_t = WeightFunction::Tanh2)]
     weighting: WeightFunction,
+
+    /// What a history of losses is read as
+    #[arg(long, value_enum, default_value_t = Reading::Mean)]
+    reading: Reading,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -99,6 +103,14 @@ enum WeightFunction {
     Exponential,
     /// 1 as long as C < 176/δ, then 0
     Cut,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Reading {
+    /// Its mean
+    Mean,
+    /// −log of the mean of e^−loss, an estimate of the model evidence: spikes hardly count
+    Evidence,
 }
 
 impl RuleArguments {
@@ -125,6 +137,10 @@ impl RuleArguments {
                 WeightFunction::Tanh2 => Weighting::TanhSquared,
                 WeightFunction::Exponential => Weighting::Exponential,
                 WeightFunction::Cut => Weighting::Cut,
+            },
+            reading: match self.reading {
+                Reading::Mean => HistoryReading::Mean,
+                Reading::Evidence => HistoryReading::Evidence,
             },
         })
     }

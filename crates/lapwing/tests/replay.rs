@@ -246,6 +246,25 @@ fn other_weightings_are_offered() {
 }
 
 #[test]
+fn a_history_can_be_read_as_evidence() {
+    // b is lower than the others but for a spike in every history.
+    let mut log = "step,source,loss\n".to_owned();
+    for step in 0..100 {
+        let spiked = if step % 5 == 0 { "9.0" } else { "0.05" };
+        log.push_str(&format!("{step},a,0.{}\n{step},b,{spiked}\n{step},c,0.3\n", 2 + step % 3));
+    }
+    let (_directory, path) = file(log);
+    let last = |reading: &[&str]| {
+        let flags = [&["--history", "5", "--summary"], reading].concat();
+        rows(&stdout(&replay(&path, &flags)))[1]["unreliability"].clone()
+    };
+    assert_eq!(last(&[]), "96");
+    assert_eq!(last(&["--reading", "mean"]), "96");
+    assert_eq!(last(&["--reading", "evidence"]), "0");
+    refused(&replay(&path, &["--reading", "tea-leaves"]), &["mean, evidence"]);
+}
+
+#[test]
 fn a_file_appears_only_when_complete_and_is_not_replaced_unasked() {
     let (directory, path) = file(noisy_log());
     let out = directory.path().join("weights.csv");

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use lapwing_core::{LapConfig, Ties, Weighting};
+use lapwing_core::{HistoryReading, LapConfig, Ties, Weighting};
 
 #[derive(Clone, Default)]
 pub struct OracleSource {
@@ -47,6 +47,18 @@ impl Oracle {
         self.ln_weight(self.sources[source].unreliability).exp()
     }
 
+    /// What a history is read as, and its mean.
+    fn levels(&self, window: &VecDeque<f64>) -> (f64, f64) {
+        let count = window.len() as f64;
+        let mean = window.iter().sum::<f64>() / count;
+        let least = window.iter().copied().fold(f64::INFINITY, f64::min);
+        let likelihood = window.iter().map(|loss| (least - loss).exp()).sum::<f64>() / count;
+        match self.config.reading {
+            HistoryReading::Mean => (mean, mean),
+            HistoryReading::Evidence => (least - likelihood.ln(), mean),
+        }
+    }
+
     pub fn step(&mut self, batch: &[(usize, f64)]) -> Vec<Judgement> {
         let history_length = self.config.history_length;
         let mut present: Vec<usize> = Vec::new();
@@ -83,7 +95,9 @@ impl Oracle {
                     .iter()
                     .flat_map(|&s| {
                         let weight = (self.ln_weight(before[s].unreliability) - heaviest).exp();
-                        before[s].window.iter().map(move |&loss| (weight, loss))
+                        // Where the reading is not the mean, all losses are moved by as much.
+                        let (read, mean) = self.levels(&before[s].window);
+                        before[s].window.iter().map(move |&loss| (weight, loss + (read - mean)))
                     })
                     .collect();
                 let total: f64 = weighted.iter().map(|(w, _)| w).sum();
@@ -91,7 +105,7 @@ impl Oracle {
                 let variance =
                     weighted.iter().map(|(w, l)| w * (l - mean).powi(2)).sum::<f64>() / total;
                 let own = &before[source].window;
-                let own_mean = own.iter().sum::<f64>() / own.len() as f64;
+                let (own_mean, _) = self.levels(own);
                 let (std, leniency) = (variance.sqrt(), self.config.leniency);
                 let threshold = mean + leniency * std;
                 let change = match self.config.ties {

@@ -1,7 +1,7 @@
 //! The rule against a slow oracle, and what must not change its answers.
 
 use crate::oracle::Oracle;
-use lapwing_core::{BatchSums, Lap, LapConfig, LapError, Ties, Weighting};
+use lapwing_core::{BatchSums, HistoryReading, Lap, LapConfig, LapError, Ties, Weighting};
 use proptest::prelude::*;
 
 const SOURCES: usize = 9;
@@ -17,14 +17,18 @@ fn any_config() -> impl Strategy<Value = LapConfig> {
         Just(Weighting::Exponential),
         Just(Weighting::Cut)
     ];
-    (1usize..8, leniency, strength, 0u64..6, ties, weighting).prop_map(
-        |(history_length, leniency, depression_strength, warmup, ties, weighting)| LapConfig {
-            history_length,
-            leniency,
-            depression_strength,
-            warmup,
-            ties,
-            weighting,
+    let reading = prop_oneof![3 => Just(HistoryReading::Mean), 1 => Just(HistoryReading::Evidence)];
+    (1usize..8, leniency, strength, 0u64..6, ties, weighting, reading).prop_map(
+        |(history_length, leniency, depression_strength, warmup, ties, weighting, reading)| {
+            LapConfig {
+                history_length,
+                leniency,
+                depression_strength,
+                warmup,
+                ties,
+                weighting,
+                reading,
+            }
         },
     )
 }
@@ -262,6 +266,27 @@ fn a_million_points_of_unreliability_still_leave_somebody_to_compare_with() {
     assert!((reference.mean - (mean(1) + ratio * mean(2)) / (1.0 + ratio)).abs() < 1e-9);
     assert!(reference.std > 0.0);
     assert_eq!(lap.status(&0).unwrap().unreliability, 0);
+}
+
+/// Losses below the others' that are now and then 8: the mean of a history sees that, its evidence hardly.
+#[test]
+fn evidence_forgives_spikes_and_not_what_is_always_there() {
+    let unreliability = |reading, bad: fn(u32) -> f64| {
+        let config = LapConfig { history_length: 10, reading, ..LapConfig::default() };
+        let mut lap = Lap::new(config).unwrap();
+        for step in 0..300 {
+            let jitter = 0.01 * f64::from(step % 7);
+            let losses = [0.5 + jitter, 0.52 - jitter, 0.5, bad(step)];
+            lap.weigh(&losses, &[0, 1, 2, 3]).unwrap();
+        }
+        lap.unreliability(&3)
+    };
+    let spikes = |step: u32| if step % 10 == 3 { 8.0 } else { 0.35 };
+    let always = |_| 0.8;
+    assert_eq!(unreliability(HistoryReading::Mean, spikes), 291);
+    assert_eq!(unreliability(HistoryReading::Evidence, spikes), 0);
+    assert_eq!(unreliability(HistoryReading::Mean, always), 291);
+    assert_eq!(unreliability(HistoryReading::Evidence, always), 291);
 }
 
 #[test]
