@@ -21,6 +21,16 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// The cell whose seeds it is drawn with: its own, or one for all cells of the run.
+    pub(crate) fn drawn(&self, paired: bool) -> Self {
+        let mut drawn = self.clone();
+        if paired {
+            drawn.condition.clear();
+            drawn.method.clear();
+        }
+        drawn
+    }
+
     /// The seed of what all methods share: split, sources, noise.
     pub(crate) fn data_seed(&self) -> u64 {
         seed(&["data", &self.experiment, &self.condition, &self.run.to_string()])

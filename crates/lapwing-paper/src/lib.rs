@@ -21,6 +21,7 @@ mod prepare;
 mod recipe;
 mod record;
 mod run;
+mod search;
 mod section;
 mod sequence_store;
 mod store;
@@ -39,5 +40,6 @@ pub use recipe::{
 };
 pub use record::{Record, Records};
 pub use run::{Request, Watch, run};
+pub use search::{Grid, Point};
 pub use summary::{shown, summary, write_figures};
 pub use table::{Entry, Results, Statistics, Welch, metric_name};

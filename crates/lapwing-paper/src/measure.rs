@@ -35,6 +35,23 @@ pub(crate) fn of_classes(
     numbers
 }
 
+/// The share of rows whose class comes first, in per cent, each row counting for its weight.
+pub(crate) fn accuracy(
+    outputs: &[f32],
+    labels: &[u32],
+    classes: usize,
+    weight: impl Fn(usize) -> f64,
+) -> f64 {
+    let (mut hits, mut all) = (0.0, 0.0);
+    for (at, (logits, &label)) in outputs.chunks_exact(classes).zip(labels).enumerate() {
+        all += weight(at);
+        if Row::of(logits, label).rank == Some(0) {
+            hits += weight(at);
+        }
+    }
+    100.0 * hits / all
+}
+
 /// The area under the curve of precision over recall through all thresholds, by trapezoids, with the end at recall 0 and
 /// precision 1; none where there is no positive. Rows are scores and whether they are positive.
 fn area_under_precision_recall(mut rows: Vec<(f32, bool)>) -> Option<f64> {
@@ -99,6 +116,11 @@ mod tests {
         assert_eq!(numbers[0], ("top-1".to_owned(), 25.0));
         assert_eq!(numbers[1], ("top-5".to_owned(), 50.0));
         assert_eq!(numbers[3], ("recall-5".to_owned(), 0.0));
+        // Rows 0 and 3 of four, of which only the first comes first.
+        let weighted =
+            |weight: fn(usize) -> f64| accuracy(&outputs.concat(), &[0, 4, 5, 5], classes, weight);
+        assert_eq!(weighted(|_| 1.0), 25.0);
+        assert_eq!(weighted(|at| [3.0, 1.0, 0.0, 0.0][at]), 75.0);
         let equal = of_classes(&[0.0, 0.0], &[1], 2, &[], false);
         let loss = equal[2].1;
         assert!((loss - std::f64::consts::LN_2).abs() < 1e-12);

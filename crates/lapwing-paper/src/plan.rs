@@ -21,7 +21,13 @@ use crate::recipe::{
 pub(crate) struct Plan {
     pub(crate) data: DataSet,
     pub(crate) same_data: bool,
+    /// See the recipe; as all that is new, it is left out of records where it is not used.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) paired: bool,
     pub(crate) keep: f64,
+    /// The share of the kept rows that is not trained on.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) hold_out: f64,
     pub(crate) sources: Sources,
     pub(crate) noise: &'static str,
     #[serde(skip)]
@@ -39,6 +45,14 @@ pub(crate) struct Plan {
     pub(crate) method: MethodConfig,
     #[serde(skip)]
     pub(crate) limit: Option<usize>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_none(share: &f64) -> bool {
+    *share == 0.0
 }
 
 impl Plan {
@@ -93,7 +107,9 @@ impl Plan {
         Ok(Self {
             data,
             same_data: recipe.same_data,
+            paired: recipe.paired,
             keep: recipe.keep,
+            hold_out: method.hold_out.unwrap_or(recipe.hold_out),
             noise: condition.noise.name(),
             noise_kind: condition.noise,
             mixed: condition.mixed.iter().map(|kind| kind.name()).collect(),

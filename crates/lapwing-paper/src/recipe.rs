@@ -13,9 +13,10 @@ use toml::{Table, Value};
 use crate::claim::{Claim, Count};
 use crate::data::DataSet;
 use crate::error::PaperError;
+use crate::search::Grid;
 
 /// The recipes, in the order in which they are listed.
-const TEXTS: [&str; 25] = [
+const TEXTS: [&str; 26] = [
     include_str!("../recipes/toy.toml"),
     include_str!("../recipes/sensitivity.toml"),
     include_str!("../recipes/california.toml"),
@@ -24,6 +25,7 @@ const TEXTS: [&str; 25] = [
     include_str!("../recipes/table-1-cifar-100.toml"),
     include_str!("../recipes/percentage-difference.toml"),
     include_str!("../recipes/untuned.toml"),
+    include_str!("../recipes/parameter-search.toml"),
     include_str!("../recipes/table-2-rrl.toml"),
     include_str!("../recipes/table-7-rrl.toml"),
     include_str!("../recipes/figure-5b.toml"),
@@ -74,6 +76,9 @@ pub struct Recipe {
     /// Whether all runs use the same data, and only the noise is drawn anew.
     #[serde(default)]
     pub same_data: bool,
+    /// Whether all cells of one run share their draws, first parameters and order, whatever their row and column.
+    #[serde(default)]
+    pub paired: bool,
     /// How often each cell is run, with other seeds.
     pub runs: usize,
     /// About how long a run takes on two cores, where one was made.
@@ -86,6 +91,9 @@ pub struct Recipe {
     /// The share of the training set that is used.
     #[serde(default = "all")]
     pub keep: f64,
+    /// The share of these that is not trained on but measured after every epoch, as noisy as the rest.
+    #[serde(default)]
+    pub hold_out: f64,
     /// The figure beside the table.
     pub figure: Option<FigureKind>,
     /// What a reader of the table should know.
@@ -103,6 +111,8 @@ pub struct Recipe {
     /// The rows of the table: kinds of noise, or settings.
     #[serde(default, rename = "condition")]
     pub conditions: Vec<Condition>,
+    /// Rows that are combinations of parameters.
+    pub grid: Option<Grid>,
     /// The columns of the table.
     #[serde(default, rename = "method")]
     pub methods: Vec<MethodRecipe>,
@@ -388,11 +398,32 @@ pub struct Condition {
     pub counts: Vec<usize>,
 }
 
+impl Condition {
+    /// A row with nothing but its noise.
+    pub(crate) fn new(id: String, name: String, noise: NoiseKind) -> Self {
+        Self {
+            id,
+            name,
+            noise,
+            mixed: Vec::new(),
+            levels: Vec::new(),
+            random_classes: None,
+            lap: Rule::default(),
+            batch: None,
+            means: Vec::new(),
+            deviation: 0.0,
+            counts: Vec::new(),
+        }
+    }
+}
+
 fn no_noise() -> NoiseKind {
     NoiseKind::Original
 }
 
-fn noise<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<NoiseKind, D::Error> {
+pub(crate) fn noise<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<NoiseKind, D::Error> {
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
@@ -422,9 +453,11 @@ pub struct MethodKeys {
     pub kind: Option<String>,
     /// The only conditions it is run in.
     pub conditions: Option<Vec<String>>,
-    /// Epochs, runs, sources, chunks, noisy sources, classes of random labels, weight decay, softmax and first parameters,
-    /// where they are not the experiment's.
+    /// Epochs, runs, rows held out, sources, chunks, noisy sources, classes of random labels, weight decay, softmax and first
+    /// parameters, where they are not the experiment's.
     pub epochs: Option<usize>,
+    /// See `epochs`.
+    pub hold_out: Option<f64>,
     /// See `epochs`.
     pub runs: Option<usize>,
     /// See `epochs`.
@@ -572,7 +605,10 @@ impl Recipe {
             let Value::Table(merged) = whole else { return Err(refuse("no table".to_owned())) };
             table = merged;
         }
-        let recipe: Recipe = table.try_into().map_err(|error| refuse(error.to_string()))?;
+        let mut recipe: Recipe = table.try_into().map_err(|error| refuse(error.to_string()))?;
+        if let Some(grid) = &recipe.grid {
+            recipe.conditions.extend(grid.conditions());
+        }
         recipe.check().map_err(refuse)?;
         Ok(recipe)
     }
@@ -586,6 +622,10 @@ impl Recipe {
             let linear = self.model.as_ref().is_some_and(|model| model.kind == ModelKind::Mlp);
             if method.init.is_some() && !linear {
                 return Err(format!("{}: init is for networks of linear layers", method.id));
+            }
+            let held = method.hold_out.unwrap_or(self.hold_out);
+            if !(0.0..1.0).contains(&held) {
+                return Err(format!("{}: hold-out is a share from 0 to below 1", method.id));
             }
             for named in method.conditions.iter().flatten().chain(&method.noise_rate_zero) {
                 self.condition(named).ok_or_else(|| format!("no condition {named}"))?;
@@ -699,7 +739,9 @@ mod tests {
                 let found = super::recipe(&recipe.id, version).unwrap();
                 assert_eq!(found.title, recipe.title);
                 let numbers = &recipe.paper.numbers;
-                assert_eq!(numbers.is_empty(), recipe.is_beyond(), "{}", recipe.id);
+                // What the authors searched through they did not print.
+                let none = recipe.is_beyond() || recipe.grid.is_some();
+                assert_eq!(numbers.is_empty(), none, "{}", recipe.id);
             }
         }
         let said = recipe("table-99", Version::Code).unwrap_err().to_string();

@@ -77,13 +77,18 @@ impl Record {
     }
 
     /// A number by its name: one that was measured once, or the greatest (`max-…`), least (`min-…`) or last
-    /// (`final-…`) of a series.
+    /// (`final-…`) of a series, or what one series is where another is greatest for the first time (`…-by-…`).
     pub fn metric(&self, name: &str) -> Option<f64> {
         if self.failure.is_some() {
             return None;
         }
         if let Some(value) = self.values.get(name) {
             return Some(*value);
+        }
+        if let Some((series, chooser)) = name.split_once("-by-") {
+            let best = self.metric(&format!("max-{chooser}"))?;
+            let chosen = self.series.get(chooser)?.iter().position(|value| *value == best)?;
+            return self.series.get(series)?.get(chosen).copied();
         }
         let (which, series) = name.split_once('-')?;
         let numbers = self.series.get(series)?.iter().copied();
@@ -249,6 +254,10 @@ mod tests {
         let names = ["max-loss", "min-loss", "final-loss", "unreliability-0"];
         assert_eq!(names.map(|name| record.metric(name)), [0.7, 0.1, 0.1, 3.0].map(Some));
         assert_eq!(record.metric("max-top-1"), None);
+        record.series.insert("valid-top-1".to_owned(), vec![20.0, 40.0, 40.0]);
+        assert_eq!(record.metric("loss-by-valid-top-1"), Some(0.7));
+        assert_eq!(record.metric("valid-top-1-by-loss"), Some(40.0));
+        assert_eq!(record.metric("loss-by-top-1"), None);
         assert_eq!(record.metric("mean-loss"), None);
         record.failure = Some("diverged".to_owned());
         assert_eq!(record.metric("max-loss"), None);

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use lapwing_sample::{Augmented, Data, Targets};
+use lapwing_sample::{Augmented, Data, Relabel, Targets};
 use lapwing_train::{DeviceName, Epoch, Observer, Predictions, Sampling, Step, Trainer};
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::data::{DataDir, Loaded};
 use crate::demonstration;
 use crate::error::PaperError;
 use crate::estimation;
-use crate::measure::{of_classes, of_values};
+use crate::measure::{accuracy, of_classes, of_values};
 use crate::plan::Plan;
 use crate::prepare::{Prepared, prepare};
 use crate::recipe::{FigureKind, Kind, ModelKind, Recipe, Version};
@@ -214,12 +214,17 @@ impl Job {
         watch: &dyn Watch,
         record: &mut Record,
     ) -> Result<(), PaperError> {
-        let prepared = prepare(loaded, plan, &self.cell)?;
-        record.rows = [prepared.train.len(), prepared.test.len()];
+        let drawn = self.cell.drawn(plan.paired);
+        let prepared = prepare(loaded, plan, &drawn)?;
+        // Rows are in random order, but for the moons, which are drawn in one.
+        let rows = prepared.train.len();
+        let held = (rows as f64 * plan.hold_out) as usize;
+        let (train, held) = (0..(rows - held) as u32, (rows - held) as u32..rows as u32);
+        let (train, held): (Vec<u32>, Vec<u32>) = (train.collect(), held.collect());
+        record.rows = [train.len(), prepared.test.len()];
         record.noisy_sources.clone_from(&prepared.noisy_sources);
         let (input, outputs) = (prepared.train.spec(), prepared.targets.outputs());
         let samples = Augmented::new(&*prepared.train, &plan.training.augment);
-        let train: Vec<u32> = (0..prepared.train.len() as u32).collect();
         let data = Data {
             samples: &samples,
             targets: &prepared.targets,
@@ -229,7 +234,7 @@ impl Job {
             relabel: prepared.batch_noise.as_ref().map(|noise| noise as _),
             items: None,
         };
-        let config = plan.config(self.cell.training_seed(), train.len(), input, outputs)?;
+        let config = plan.config(drawn.training_seed(), train.len(), input, outputs)?;
         let failed = |error| PaperError::Train { cell: self.cell.to_string(), error };
         let mut trainer =
             Trainer::new(config, &plan.method, data, DeviceName::Cpu).map_err(failed)?;
@@ -250,6 +255,7 @@ impl Job {
             cell: &self.cell,
             prepared: &prepared,
             which: (0..prepared.test.len() as u32).collect(),
+            held: HeldOut::new(&prepared, held, plan),
             recalls: recalls(recipe),
             area: recipe.metrics().any(|metric| metric.ends_with("auc-pr")),
             work: plan.work(input.size()),
@@ -290,11 +296,51 @@ fn recalls(recipe: &Recipe) -> Vec<u32> {
     recipe.metrics().filter_map(class).collect()
 }
 
+/// Rows that are not trained on, as noisy as the others.
+struct HeldOut {
+    rows: Vec<u32>,
+    labels: Vec<u32>,
+    sources: Vec<u32>,
+    /// What each source weighs, by its number.
+    weights: Vec<f64>,
+}
+
+impl HeldOut {
+    fn new(prepared: &Prepared, rows: Vec<u32>, plan: &Plan) -> Self {
+        let of_rows = |all: &[u32]| rows.iter().map(|&row| all[row as usize]).collect();
+        let mut labels: Vec<u32> = match &prepared.targets {
+            Targets::Classes { labels, .. } => of_rows(labels),
+            Targets::Values(_) => Vec::new(),
+        };
+        if let Some(noise) = &prepared.batch_noise {
+            // As batches that no step of the training has.
+            let size = plan.training.batch.max(1);
+            for (number, batch) in rows.chunks(size).enumerate() {
+                let from = number * size;
+                let step = u64::MAX - number as u64;
+                noise.relabel(step, batch, &mut labels[from..from + batch.len()]);
+            }
+        }
+        let sources: Vec<u32> = of_rows(&prepared.sources);
+        let count = sources.iter().max().map_or(0, |last| *last as usize + 1);
+        Self { rows, labels, sources, weights: vec![1.0; count] }
+    }
+
+    /// Accuracy on them, every row alike and as their sources weigh.
+    fn measure(&self, outputs: &[f32], classes: usize) -> [(String, f64); 2] {
+        let weight = |at: usize| self.weights[self.sources[at] as usize];
+        let alike = accuracy(outputs, &self.labels, classes, |_| 1.0);
+        let weighted = accuracy(outputs, &self.labels, classes, weight);
+        [("valid-top-1".to_owned(), alike), ("weighted-valid-top-1".to_owned(), weighted)]
+    }
+}
+
 /// Tests the network after each epoch.
 struct Tester<'a> {
     cell: &'a Cell,
     prepared: &'a Prepared,
     which: Vec<u32>,
+    held: HeldOut,
     recalls: Vec<u32>,
     area: bool,
     work: u64,
@@ -316,6 +362,9 @@ impl Observer for Tester<'_> {
             {
                 *last = source.standing.unreliability;
             }
+            if let Some(weight) = self.held.weights.get_mut(source.source as usize) {
+                *weight = source.standing.weight;
+            }
         }
         self.watch.advanced(self.cell, step.rows.len() as u64 * self.work);
         match self.failure {
@@ -329,10 +378,19 @@ impl Observer for Tester<'_> {
             return;
         }
         let test = &*self.prepared.test;
+        let held = &self.held;
         let measured = match &self.prepared.test_targets {
-            Targets::Classes { labels, classes } => model
-                .outputs(test, &self.which)
-                .map(|outputs| of_classes(&outputs, labels, *classes, &self.recalls, self.area)),
+            Targets::Classes { labels, classes } => {
+                model.outputs(test, &self.which).and_then(|outputs| {
+                    let mut measured =
+                        of_classes(&outputs, labels, *classes, &self.recalls, self.area);
+                    if !held.rows.is_empty() {
+                        let outputs = model.outputs(&*self.prepared.train, &held.rows)?;
+                        measured.extend(held.measure(&outputs, *classes));
+                    }
+                    Ok(measured)
+                })
+            }
             Targets::Values(values) => {
                 model.predict(test, &self.which).map(|predicted| match predicted {
                     Predictions::Values(predicted) => of_values(&predicted, values),

@@ -7,6 +7,7 @@ use crate::cell::{Cell, Form, Selection};
 use crate::claim::LEVEL;
 use crate::error::PaperError;
 use crate::recipe::{FigureKind, Kind, Recipe, Version, recipe};
+use crate::search::choice;
 use crate::table::{Entry, Results, Statistics, metric_name};
 
 /// Writes the section of an experiment in one form.
@@ -41,6 +42,9 @@ pub(crate) fn section(
     for counted in recipe.counts.iter().filter_map(|count| count.words(recipe, records)) {
         let _ = writeln!(text, "- {counted}");
     }
+    for chosen in choice(results) {
+        let _ = writeln!(text, "- {chosen}");
+    }
     // Conclusions of the paper stand in a table of their own.
     if recipe.is_beyond() {
         for claim in &recipe.claims {
@@ -49,33 +53,51 @@ pub(crate) fn section(
         }
     }
     let _ = writeln!(text);
-    match recipe.figure {
-        // One column per source says more than five tables.
-        Some(FigureKind::Weights) => {
-            let name = |entry: &Entry| metric_name(&entry.metric);
-            matrix(text, "setting", entries, name);
-        }
-        _ => {
-            let mut metrics: Vec<&str> = Vec::new();
-            for entry in entries {
-                if !metrics.contains(&entry.metric.as_str()) {
-                    metrics.push(&entry.metric);
-                }
-            }
-            for metric in metrics {
-                let of_metric: Vec<Entry> =
-                    entries.iter().filter(|entry| entry.metric == metric).cloned().collect();
-                if of_metric.iter().any(|entry| entry.ours.is_some()) {
-                    matrix(text, &metric_name(metric), &of_metric, |e| e.method_name.clone());
-                }
-            }
-        }
-    }
+    tables(text, results);
     for figure in figures.iter().filter(|path| path.extension().is_some_and(|e| e == "png")) {
         let place = figure.strip_prefix(out).unwrap_or(figure).display();
         let _ = writeln!(text, "![{}]({place})\n", recipe.title);
     }
     Ok(())
+}
+
+/// The tables: of the kind that suits the experiment.
+fn tables(text: &mut String, results: &Results) {
+    let Results { recipe, entries, .. } = results;
+    let alone = recipe.paper.numbers.is_empty();
+    let row = |entry: &Entry| entry.condition_name.clone();
+    // One column per source says more than five tables.
+    if recipe.figure == Some(FigureKind::Weights) {
+        return matrix(text, "setting", entries, alone, row, |entry| metric_name(&entry.metric));
+    }
+    let mut metrics: Vec<&str> = Vec::new();
+    for entry in entries.iter().filter(|entry| entry.ours.is_some()) {
+        if !metrics.contains(&entry.metric.as_str()) {
+            metrics.push(&entry.metric);
+        }
+    }
+    for metric in metrics {
+        let of_metric = entries.iter().filter(|entry| entry.metric == metric);
+        let name = metric_name(metric);
+        if recipe.grid.is_none() {
+            let of_metric: Vec<Entry> = of_metric.cloned().collect();
+            matrix(text, &name, &of_metric, alone, row, |entry| entry.method_name.clone());
+            continue;
+        }
+        // A row of 48 points says less than a table of them.
+        let part = |entry: &Entry, at: usize| {
+            let (row, column) = entry.condition_name.rsplit_once(", ").unwrap_or_default();
+            [row, column][at].to_owned()
+        };
+        for method in &recipe.methods {
+            let of_method = of_metric.clone().filter(|entry| entry.method == method.id);
+            let of_method: Vec<Entry> = of_method.cloned().collect();
+            if of_method.iter().any(|entry| entry.ours.is_some()) {
+                let corner = format!("{name}: {}", method.name);
+                matrix(text, &corner, &of_method, alone, |e| part(e, 0), |e| part(e, 1));
+            }
+        }
+    }
 }
 
 /// What to type for the same runs.
@@ -112,12 +134,20 @@ fn command(results: &Results) -> String {
     words
 }
 
-/// A table of entries, rows by condition, columns by `column`. Those of which nothing was run are left out.
-fn matrix(text: &mut String, corner: &str, entries: &[Entry], column: impl Fn(&Entry) -> String) {
-    let (mut rows, mut columns): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
+/// A table of entries by `row` and `column`. Those of which nothing was run are left out; the paper's stand below ours, unless
+/// ours are `alone`.
+fn matrix(
+    text: &mut String,
+    corner: &str,
+    entries: &[Entry],
+    alone: bool,
+    row: impl Fn(&Entry) -> String,
+    column: impl Fn(&Entry) -> String,
+) {
+    let (mut rows, mut columns): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for entry in entries.iter().filter(|entry| entry.ours.is_some() || entry.failures > 0) {
-        if !rows.contains(&entry.condition_name.as_str()) {
-            rows.push(&entry.condition_name);
+        if !rows.contains(&row(entry)) {
+            rows.push(row(entry));
         }
         if !columns.contains(&column(entry)) {
             columns.push(column(entry));
@@ -125,19 +155,20 @@ fn matrix(text: &mut String, corner: &str, entries: &[Entry], column: impl Fn(&E
     }
     let _ = writeln!(text, "| {corner} | {} |", columns.join(" | "));
     let _ = writeln!(text, "|---|{}", "---|".repeat(columns.len()));
-    for row in rows {
-        let _ = write!(text, "| {row} |");
+    for of_row in rows {
+        let _ = write!(text, "| {of_row} |");
         for name in &columns {
-            let entry = entries.iter().find(|e| e.condition_name == row && column(e) == *name);
-            let _ = write!(text, " {} |", entry.map_or_else(|| "–".to_owned(), cell));
+            let entry = entries.iter().find(|e| row(e) == of_row && column(e) == *name);
+            let cell = entry.map_or_else(|| "–".to_owned(), |entry| cell(entry, alone));
+            let _ = write!(text, " {cell} |");
         }
         let _ = writeln!(text);
     }
     let _ = writeln!(text);
 }
 
-/// Ours, the paper's, and their difference.
-fn cell(entry: &Entry) -> String {
+/// Ours, and unless it is alone the paper's and their difference.
+fn cell(entry: &Entry, alone: bool) -> String {
     let ours = entry
         .ours
         .as_ref()
@@ -148,7 +179,10 @@ fn cell(entry: &Entry) -> String {
         0 => String::new(),
         failures => format!(", {failures} failed"),
     };
-    format!("{ours}{failures}<br>{paper}{difference}")
+    match alone {
+        true => format!("{ours}{failures}"),
+        false => format!("{ours}{failures}<br>{paper}{difference}"),
+    }
 }
 
 /// `83.52 ± 0.21 (5)`: shares in per cent with two decimals, others with as many as their size needs.

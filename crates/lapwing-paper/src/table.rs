@@ -287,6 +287,10 @@ pub fn metric_name(metric: &str) -> String {
         "late" => "mean of the last ten epochs of",
         _ => {
             return match metric {
+                "top-1-by-valid-top-1" => "test accuracy where validation is best, %".to_owned(),
+                "top-1-by-weighted-valid-top-1" => {
+                    "test accuracy where weighted validation is best, %".to_owned()
+                }
                 "microseconds" => "time, µs".to_owned(),
                 "gain" => "gain over Standard, %".to_owned(),
                 "threshold" => "threshold".to_owned(),
@@ -300,6 +304,8 @@ pub fn metric_name(metric: &str) -> String {
     match series {
         "top-1" => words(which, "test accuracy, %"),
         "top-5" => words(which, "top-5 test accuracy, %"),
+        "valid-top-1" => words(which, "validation accuracy, %"),
+        "weighted-valid-top-1" => words(which, "weighted validation accuracy, %"),
         "loss" => words(which, "test loss"),
         "mse" => words(which, "test MSE"),
         "auc-pr" => words(which, "test AUC-PR"),
@@ -362,6 +368,7 @@ mod tests {
         assert_eq!(metric_name("max-top-5"), "greatest top-5 test accuracy, %");
         assert_eq!(metric_name("max-recall-11"), "greatest recall of class 11, %");
         assert_eq!(metric_name("final-mse"), "last test MSE");
+        assert_eq!(metric_name("max-valid-top-1"), "greatest validation accuracy, %");
         assert_eq!(metric_name("unreliability-3"), "C of source 3");
     }
 }

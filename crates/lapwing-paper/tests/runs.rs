@@ -170,6 +170,42 @@ fn fashion(root: &Path, train: u32, test: u32) {
 }
 
 #[test]
+fn rows_that_are_held_out_are_measured_and_points_of_a_search_share_their_draws() {
+    let (data, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fashion(data.path(), 600, 200);
+    let data = DataDir::of_other_files(data.path().to_owned());
+    let search = recipe("parameter-search", Version::Code).unwrap();
+    let request = Request {
+        form: Form { limit_train: Some(400), epochs: Some(8), width: None },
+        ..request(&["h25-d0.5-l0.5", "h25-d2-l2"], &[], None)
+    };
+    let count = Count::default();
+    run(&search, &request, &data, out.path(), &count).unwrap();
+    let mut records = count.0.into_inner().unwrap().2;
+    records.sort_by(|a, b| a.cell.cmp(&b.cell));
+    assert_eq!(records.len(), 4);
+    for record in &records {
+        assert_eq!(record.failure, None, "{}", record.cell);
+        assert_eq!(record.noisy_sources, records[0].noisy_sources, "{}", record.cell);
+        let searched = record.cell.method == "search";
+        assert_eq!(record.rows, [if searched { 300 } else { 400 }, 200], "{}", record.cell);
+        for series in ["valid-top-1", "weighted-valid-top-1"] {
+            let measured = record.series.get(series).map(Vec::len);
+            assert_eq!(measured, searched.then_some(8), "{}", record.cell);
+        }
+    }
+    // Nobody is judged in 16 steps: one point is as good as the other, to the last bit, and all sources weigh alike.
+    assert_eq!(records[0].series, records[2].series);
+    assert_eq!(records[1].series, records[3].series);
+    assert_ne!(records[0].series["top-1"], records[1].series["top-1"]);
+    let searched = &records[1].series;
+    assert_eq!(searched["valid-top-1"], searched["weighted-valid-top-1"]);
+    // Six sources of ten give wrong classes, in the rows that are held out, too.
+    let best = records[1].metric("max-valid-top-1").unwrap();
+    assert!(best < 80.0, "{best}");
+}
+
+#[test]
 fn every_method_runs_on_every_kind_of_noise() {
     let (data, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     fashion(data.path(), 600, 200);
