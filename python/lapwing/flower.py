@@ -97,7 +97,7 @@ class LapStrategy(FedAvg):
     ----------
     history_length : int, default 10
         How many rounds of a source are remembered. A source is judged once it has that many.
-    leniency : float, default 1.0
+    leniency : float, default 1.5
         How many standard deviations above the others' mean loss a source may lie.
     depression_strength : float, default 20.0
         How fast weight falls: 20 halves it after 9 rounds above the others.
@@ -125,7 +125,7 @@ class LapStrategy(FedAvg):
         self,
         *,
         history_length: int = 10,
-        leniency: float = 1.0,
+        leniency: float = 1.5,
         depression_strength: float = 20.0,
         **options: Any,
     ) -> None:
