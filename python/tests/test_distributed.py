@@ -2,6 +2,9 @@
 
 import multiprocessing
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,6 +161,16 @@ def test_distributed_data_parallel_finds_the_bad_source(tmp_path):
     unreliability = lap.source_unreliability_
     assert unreliability["3"] > 100 and max(unreliability[s] for s in "012") < 10
     assert torch.allclose(ranks[0]["model"]["module.weight"], torch.ones(1, 3), atol=0.2)
+
+
+def test_the_example_under_torchrun_ends_in_one_state_on_all_processes():
+    example = Path(__file__).parents[1] / "examples/torchrun_moons.py"
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", example]
+    said = subprocess.run(command, capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    lines = sorted(line for line in said.stdout.splitlines() if line.startswith("process "))
+    assert [line.split(":")[0] for line in lines] == ["process 0 of 2", "process 1 of 2"], said.stdout
+    assert len({line.split(": state ")[1] for line in lines}) == 1, said.stdout
 
 
 def fall_out_of_step(rank, workers, place):

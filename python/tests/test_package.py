@@ -29,7 +29,8 @@ def test_an_example_keeps_its_promises(example):
     for line in example.read_text().splitlines():
         if line.startswith(("import ", "from ")) and "__future__" not in line:
             package = line.split()[1].split(".")[0]
-            if find_spec(package) is None:
+            # An example may build on another one beside it.
+            if find_spec(package) is None and not (example.parent / f"{package}.py").exists():
                 pytest.skip(f"needs {package}")
     said = subprocess.run([sys.executable, example], capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
