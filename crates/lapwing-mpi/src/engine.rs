@@ -122,7 +122,13 @@ impl Mpi {
         let mut counts = vec![0; self.count];
         self.exchange(|world| world.all_gather_into(&length, &mut counts[..]));
         let (places, total) = self.places(&counts)?;
+        // Where nothing is, Rust's pointers have a value that means something else to Open MPI.
+        let nothing = [T::default()];
+        let own = if own.is_empty() { &nothing[..0] } else { own };
         let mut all = vec![T::default(); total];
+        if total == 0 {
+            return Ok((all, counts));
+        }
         self.exchange(|world| {
             let mut into = PartitionMut::new(&mut all[..], &counts[..], &places[..]);
             world.all_gather_varcount_into(own, &mut into);

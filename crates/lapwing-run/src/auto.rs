@@ -76,6 +76,10 @@ impl<'a> Candidates<'a> {
         if InputKind::of(&dataset.schema) != InputKind::Table {
             return one(job(settings)?, "trees are for numbers and categories".to_owned());
         }
+        // The same reason for any number of workers: it stands in the settings and in the report.
+        if peers.count() > 1 || settings.shards.is_some_and(|shards| shards > 1) {
+            return one(job(settings)?, "trees are not grown in shards".to_owned());
+        }
         let trees = Settings { model: Some(Choice::Is(ModelKind::Trees)), ..settings.clone() };
         // Whatever is wrong with the table is wrong for networks, too.
         let trees = match job(&trees) {

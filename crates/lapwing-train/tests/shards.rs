@@ -180,6 +180,52 @@ fn a_run_goes_on_with_another_number_of_workers_and_ends_in_the_same_bytes() {
 }
 
 #[test]
+fn answers_on_items_are_weighed_alike_by_any_number_of_workers_interrupted_or_not() {
+    let moons = data();
+    // All four sources answer on each of 60 items.
+    let items: Vec<u32> = (0..240).map(|row| row % 60).collect();
+    let data = Data { items: Some(&items), ..moons.data() };
+    let noise = named("noise-rate");
+    let one = train(1, 4, &settings(), &noise, data);
+    assert!(train(1, 4, &settings(), &noise, moons.data()).0 != one.0, "items make a difference");
+    for count in [2, 3] {
+        assert!(train(count, 4, &settings(), &noise, data) == one, "{count}");
+    }
+    // Stopped before answers are weighed for the first time, and after.
+    let place = tempfile::tempdir().unwrap();
+    go_on(place.path(), 3, &noise, data, Some(4));
+    go_on(place.path(), 1, &noise, data, Some(15));
+    assert!(go_on(place.path(), 2, &noise, data, None) == one);
+}
+
+#[test]
+fn series_and_pictures_that_change_at_random_do_not_depend_on_the_workers() {
+    let moons = moons(8, &[0.0, 0.2, 1.0], 5);
+    let number = |pair: &[f32], i: usize| (pair[0] * i as f32 + pair[1]).sin();
+    let spec = lapwing_train::InputSpec::Series { longest: 7, channels: 2 };
+    let series = Stretched { rows: &moons.rows, spec, number, lost: None };
+    let pictures = Stretched::pictures(&moons.rows);
+    let changes = [lapwing_sample::Change::Flip, lapwing_sample::Change::Crop];
+    let changed = lapwing_sample::Augmented::new(&pictures, &changes);
+    let samples: [(&str, &dyn lapwing_train::Samples); 3] =
+        [("lstm", &series), ("resnet1d", &series), ("small-cnn", &changed)];
+    for (network, samples) in samples {
+        let data = Data { samples, ..moons.data() };
+        let shape = lapwing_train::DataShape::of(&data, 3);
+        let kind = network.parse().unwrap();
+        let wishes = lapwing_train::Wishes { network: Some(kind), ..Default::default() };
+        let architecture = lapwing_train::Architecture::plan(&shape, &wishes).unwrap();
+        let settings =
+            TrainConfig { architecture, batch_size: 10, epochs: 1, patience: 1, ..config(3) };
+        let lap = named("lap");
+        let one = train(1, 3, &settings, &lap, data);
+        for count in [2, 3] {
+            assert!(train(count, 3, &settings, &lap, data) == one, "{network}, {count}");
+        }
+    }
+}
+
+#[test]
 fn losses_that_are_not_finite_are_everybodys_business() {
     let mut poisoned = data();
     let lap = named("lap");
