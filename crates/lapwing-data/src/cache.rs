@@ -9,7 +9,8 @@
 //! they stand, by `seek` and `read`, and those of late are kept; nothing is mapped into memory, so that a file that is
 //! cut short is an error and not the end of the process.
 //!
-//! The file has no name: whatever becomes of the process, the disk is free afterwards.
+//! The file has no name: whatever becomes of the process, the disk is free afterwards. Where it is to be kept, there is a copy
+//! of it that has one ([`kept`](crate::kept)).
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -39,6 +40,12 @@ pub enum CacheError {
     /// A block is not what was written.
     #[error("block {0} of the table on disk is damaged: its checksum does not fit")]
     Damaged(usize),
+    /// A file that was to be replaced by rows, and holds something else.
+    #[error("{} is there, and holds no rows that were kept: it is not replaced", .0.display())]
+    Foreign(PathBuf),
+    /// Rows that are to be kept cannot be written.
+    #[error(transparent)]
+    Store(#[from] lapwing_store::StoreError),
 }
 
 /// Rows of a table on disk.
@@ -63,8 +70,42 @@ struct State {
 }
 
 impl Cache {
+    /// Blocks in a file, of which so many bytes are kept in memory.
+    pub(crate) fn of(
+        file: File,
+        path: PathBuf,
+        rows: usize,
+        layouts: Vec<Layout>,
+        recent: u64,
+    ) -> Self {
+        let state = State { file, recent: HashMap::new(), clock: 0, most: 2 };
+        let mut cache = Self { path, rows, layouts, state: Mutex::new(state) };
+        let block = (4 * BLOCK).saturating_mul(cache.words()) as u64;
+        let most = usize::try_from(recent / block).unwrap_or(usize::MAX).max(2);
+        cache.state.get_mut().unwrap_or_else(PoisonError::into_inner).most = most;
+        cache
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.rows
+    }
+
+    /// What the columns are.
+    pub(crate) fn layouts(&self) -> &[Layout] {
+        &self.layouts
+    }
+
+    /// Bytes of all blocks; `None` where there would be too many to count.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        let words = (self.words() as u64).checked_mul(4 * self.rows as u64)?;
+        words.checked_add((self.rows.div_ceil(BLOCK) * DIGEST) as u64)
+    }
+
+    /// Copies all blocks.
+    pub(crate) fn copy(&self, to: &mut impl Write) -> std::io::Result<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.file.seek(SeekFrom::Start(0))?;
+        std::io::copy(&mut state.file, to).map(|_| ())
     }
 
     /// The row numbers and the columns of some rows, in their order.
@@ -117,8 +158,10 @@ impl Cache {
         Ok(u32::from_le_bytes(bytes))
     }
 
-    fn words(&self) -> usize {
-        1 + self.layouts.iter().map(Layout::words).sum::<usize>()
+    /// Words of a row: its number and its columns.
+    pub(crate) fn words(&self) -> usize {
+        let widths = self.layouts.iter().map(Layout::words);
+        widths.fold(1, |words: usize, width| words.saturating_add(width))
     }
 
     fn rows_of(&self, block: usize) -> usize {
@@ -250,11 +293,7 @@ impl Dealer {
         }
         writer.block()?;
         let file = writer.file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        let block = (4 * BLOCK * (self.words - 1)) as u64;
-        let most = usize::try_from(recent / block).unwrap_or(usize::MAX).max(2);
-        let state = State { file, recent: HashMap::new(), clock: 0, most };
-        let cache = Cache { path, rows: self.rows, layouts, state: Mutex::new(state) };
-        Ok((cache, order))
+        Ok((Cache::of(file, path, self.rows, layouts, recent), order))
     }
 }
 

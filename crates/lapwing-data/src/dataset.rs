@@ -15,6 +15,7 @@ use crate::file::TableFile;
 use crate::gallery::{self, Unreadable};
 use crate::input::Input;
 use crate::items::Items;
+use crate::kept::{self, Kept};
 use crate::memory::{Memory, Need};
 use crate::picture;
 use crate::schema::{Kind, Reason, Role, Schema};
@@ -165,7 +166,7 @@ pub struct Sources {
 }
 
 /// Something that does not stop training but may surprise.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Warning {
     /// All rows come from one source: there is nothing to compare it with.
     OneSource(String),
@@ -297,13 +298,17 @@ pub struct Dataset {
     /// What the user should be told.
     pub warnings: Vec<Warning>,
     /// All rows, where they do not fit into memory; `table` then holds the first of them.
-    disk: Option<Arc<Cache>>,
+    pub(crate) disk: Option<Arc<Cache>>,
+    /// Whether these were there before.
+    pub(crate) found: bool,
 }
 
 /// Rows that are dealt at a time.
 const CHUNK: usize = 4096;
 /// Most rows that are in memory where the others are on disk.
 const MOST_HELD: u64 = 1 << 20;
+/// Rows beyond which items are looked for in a part of the inputs first: to look in all takes as much memory as the rows.
+const MANY: usize = 1 << 21;
 /// Parts of the memory there is: for rows that are held, for blocks of late, and for a pile of rows to be dealt.
 const HELD: u64 = 16;
 const RECENT: u64 = 8;
@@ -323,6 +328,25 @@ impl Dataset {
         memory: Option<&Memory>,
     ) -> Result<Self> {
         let file = TableFile::open(path)?;
+        let keep = memory.and_then(|memory| Some((memory, memory.disk.as_ref()?.keep.as_deref()?)));
+        let Some((memory, keep)) = keep else { return Self::read_all(file, options, memory) };
+        let found = Kept::open(keep)?;
+        let key = kept::key(&file, options, memory)?;
+        if let Some(found) = found.filter(|found| found.is(&key, options.task)) {
+            let held = |words| held_rows(memory.limit, words as u64) as usize;
+            let dataset = found.dataset(file.path(), (memory.limit / RECENT, held))?;
+            if let Some(dataset) = dataset {
+                return Ok(dataset);
+            }
+        }
+        let dataset = Self::read_all(file, options, Some(memory))?;
+        if let Some(cache) = &dataset.disk {
+            kept::write(keep, (&key, options.task), &dataset, cache)?;
+        }
+        Ok(dataset)
+    }
+
+    fn read_all(file: TableFile, options: &ReadOptions, memory: Option<&Memory>) -> Result<Self> {
         let places = Places::new(&file, options)?;
         let lexicon = Lexicon::new(&options.missing_tokens);
         let survey = Survey::new(&file, &places, &lexicon)?;
@@ -461,6 +485,7 @@ impl Dataset {
             dropped,
             warnings: Vec::new(),
             disk,
+            found: false,
         };
         if options.find_items {
             warnings.extend(dataset.find_items());
@@ -473,6 +498,12 @@ impl Dataset {
     /// Whether rows are on disk, because they do not fit into memory.
     pub fn is_on_disk(&self) -> bool {
         self.disk.is_some()
+    }
+
+    /// Bytes of rows on disk, and whether they were kept there by somebody before; `None` where rows are in memory.
+    pub fn on_disk(&self) -> Option<(u64, bool)> {
+        let cache = self.disk.as_ref()?;
+        Some((cache.bytes().unwrap_or(u64::MAX), self.found))
     }
 
     /// Those of some rows, in ascending order, that are in `table`: all of them, unless rows are on disk. Since these
@@ -514,11 +545,26 @@ impl Dataset {
             return None;
         }
         let rows: Vec<u32> = (0..self.len() as u32).collect();
+        if rows.len() > MANY && !Items::may_be(self.some_inputs(&rows)) {
+            return None;
+        }
         let digests = self.table.digests(&rows);
         let number = |row| self.table.row_number(row);
         self.items = Items::found(&digests, &self.sources.codes, labels, number);
         let items = self.items.as_ref()?.names.len() as u64;
         Some(Warning::ItemsFound { rows: rows.len() as u64, items })
+    }
+
+    /// The digests of some inputs, of each with all rows that have them, and the sources of these rows.
+    fn some_inputs(&self, rows: &[u32]) -> Vec<(u64, u32)> {
+        let every = (rows.len() / (MANY / 4)) as u64;
+        let mut some = Vec::new();
+        for rows in rows.chunks(CHUNK) {
+            let sources = rows.iter().map(|&row| self.sources.codes[row as usize]);
+            let digests = self.table.digests(rows).into_iter().zip(sources);
+            some.extend(digests.filter(|(digest, _)| digest % every == 0));
+        }
+        some
     }
 
     fn find_warnings(&self, options: &ReadOptions) -> Vec<Warning> {
@@ -610,10 +656,15 @@ impl Dealt {
         let layouts = builders.into_iter().filter_map(ColumnBuilder::layout).collect();
         let (cache, order) =
             self.dealer.finish(file.path().to_owned(), layouts, self.limit / RECENT)?;
-        let held = (self.limit / HELD / (4 * (self.words + 1))).clamp(CHUNK as u64, MOST_HELD);
-        let held: Vec<u32> = (0..(held as usize).min(cache.len()) as u32).collect();
+        let held = held_rows(self.limit, self.words + 1) as usize;
+        let held: Vec<u32> = (0..held.min(cache.len()) as u32).collect();
         Ok((cache.table(&held)?, cache, order))
     }
+}
+
+/// Rows of so many words that are held in memory where the others are on disk.
+fn held_rows(limit: u64, words: u64) -> u64 {
+    (limit / HELD / words.saturating_mul(4).max(1)).clamp(CHUNK as u64, MOST_HELD)
 }
 
 fn check_that_it_varies(target: &Filled, path: &Path, column: &str) -> Result<()> {

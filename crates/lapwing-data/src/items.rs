@@ -25,6 +25,15 @@ impl Items {
         self.names.len() < self.codes.len()
     }
 
+    /// Whether of some rows, given by the digests of their inputs and their sources, at least half as many have the inputs of
+    /// another source's row as [`found`](Self::found) asks for. With the inputs of one, all rows that have them must be given.
+    pub(crate) fn may_be(mut rows: Vec<(u64, u32)>) -> bool {
+        rows.sort_unstable();
+        let alike = rows.chunk_by(|a, b| a.0 == b.0);
+        let shared = alike.filter(|alike| alike[0].1 != alike[alike.len() - 1].1);
+        shared.map(<[_]>::len).sum::<usize>() as f64 >= SHARED / 2.0 * rows.len() as f64
+    }
+
     /// Items where no column names them: rows with the same inputs (the same digest), if they are answers to the same
     /// question and not alike by chance. A source answers a question once; were it chance, rows of one source would be
     /// alike as often as rows of two. So half of the rows must have the inputs of another source's, and pairs of one source
@@ -118,6 +127,17 @@ mod tests {
                 assert_eq!(item, inputs);
             }
         }
+    }
+
+    #[test]
+    fn a_part_of_the_inputs_tells_answers_from_rows_of_one_source_each() {
+        let (digests, sources) = answers(5);
+        let rows: Vec<(u64, u32)> = digests.into_iter().zip(sources).collect();
+        let part = |every| rows.iter().copied().filter(|row| row.0 % every == 0).collect();
+        assert!(Items::may_be(rows.clone()) && Items::may_be(part(7)));
+        assert!(!Items::may_be((0..100).map(|row| (row, row as u32 % 5)).collect()));
+        // Twice in one source.
+        assert!(!Items::may_be((0..100).map(|row| (row / 2, row as u32 / 20)).collect()));
     }
 
     #[test]

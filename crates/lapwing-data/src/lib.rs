@@ -23,6 +23,7 @@ mod guard;
 mod gzip;
 mod input;
 mod items;
+mod kept;
 mod log;
 mod memory;
 mod new_data;

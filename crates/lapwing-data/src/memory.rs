@@ -6,12 +6,14 @@ use lapwing_sample::Task;
 
 use crate::input::InputKind;
 use crate::picture;
-use crate::schema::{Kind, Schema};
+use crate::schema::{Kind, Role, Schema};
 
 /// Bytes per row beside features, target and source: which part a row is in, and the order of an epoch.
 const ORDER: u64 = 28;
 /// Of these, what is left when rows are on disk.
 const ORDER_ON_DISK: u64 = 16;
+/// Bytes of the name of an item, with what finds it.
+const ITEM: u64 = 80;
 
 /// The memory that a table may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub struct Disk {
     pub place: PathBuf,
     /// Decides the order in which they are dealt.
     pub seed: u64,
+    /// The file in which they stay for the next time; without, they go with the process.
+    pub keep: Option<PathBuf>,
 }
 
 impl Memory {
@@ -87,11 +91,17 @@ impl Need {
             Task::Classification => 4,
             Task::Regression => 8,
         };
-        let beside = target + 4;
+        let with = |role| schema.columns.iter().find(|column| column.role == role);
+        let times = if with(Role::Time).is_some() { 8 } else { 0 };
+        let (item, items) = match with(Role::Item) {
+            Some(column) => (4, ITEM * column.distinct.count.min(rows)),
+            None => (0, 0),
+        };
+        let beside = target + 4 + item + times;
         let number = if numbered { 4 } else { 0 };
         Self {
-            whole: rows * (bytes + beside + number + ORDER) + program,
-            on_disk: rows * (beside + ORDER_ON_DISK) + program,
+            whole: rows * (bytes + beside + number + ORDER) + items + program,
+            on_disk: rows * (beside + ORDER_ON_DISK) + items + program,
             words,
         }
     }

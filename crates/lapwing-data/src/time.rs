@@ -13,8 +13,8 @@ use crate::value::{Lexicon, Value};
 pub struct Times {
     /// Seconds since 1970 where the column holds dates, else its numbers; NaN where there is none.
     pub values: Vec<f64>,
-    is_date: bool,
-    with_time: bool,
+    pub(crate) is_date: bool,
+    pub(crate) with_time: bool,
 }
 
 impl Times {

@@ -4,7 +4,9 @@
 
 use std::fmt::Write;
 
-use lapwing_data::{BLOCK, DataError, Dataset, Disk, InputKind, Memory, ReadOptions, Targets};
+use lapwing_data::{
+    BLOCK, CacheError, DataError, Dataset, Disk, InputKind, Memory, ReadOptions, Targets, Task,
+};
 use lapwing_sample::View;
 
 /// Two categories, a number and many small ones; every hundredth target is missing.
@@ -27,7 +29,7 @@ fn a_table_on_disk_has_the_rows_of_the_file_and_one_that_may_not_is_refused_with
     std::fs::write(&path, table(10_000, 20)).unwrap();
     let options = ReadOptions::new("label", "site");
     let memory = |limit, seed| {
-        let disk = Some(Disk { place: place.path().to_owned(), seed });
+        let disk = Some(Disk { place: place.path().to_owned(), seed, keep: None });
         Memory { limit, program: 0, disk }
     };
     let within = |memory: &Memory| Dataset::read_within(&path, &options, Some(memory));
@@ -80,4 +82,75 @@ fn a_table_on_disk_has_the_rows_of_the_file_and_one_that_may_not_is_refused_with
     assert!(matches!(error, DataError::TooLarge { rows: 9_900, on_disk: false, .. }), "{error}");
     let said = error.to_string();
     assert!(said.contains("9900 rows need about 1.3 MB of memory, and there are 1.1 MB"), "{said}");
+}
+
+/// Everything of a table that a run could see.
+fn seen(dataset: &Dataset) -> String {
+    let rows: Vec<u32> = (0..dataset.len() as u32).collect();
+    let input = InputKind::Table.fit(dataset, dataset.held(&rows)).unwrap();
+    let gathered = dataset.bind(&input).unwrap().gather(&rows, View::Plain).unwrap();
+    let numbers: Vec<u64> = rows.iter().map(|&row| dataset.row_number(row).unwrap()).collect();
+    let Dataset { schema, target, sources, items, times, dropped, warnings, .. } = dataset;
+    let shown = dataset.table.display(7, "colour");
+    format!(
+        "{numbers:?}{schema:?}{target:?}{sources:?}{items:?}{times:?}{dropped:?}{warnings:?}{shown}{gathered:?}"
+    )
+}
+
+#[test]
+fn rows_that_were_kept_are_taken_again_where_table_and_reading_are_the_same_and_else_made_anew() {
+    let place = tempfile::tempdir().unwrap();
+    let (path, keep) = (place.path().join("table.csv"), place.path().join("rows"));
+    let text = table(10_000, 20);
+    std::fs::write(&path, &text).unwrap();
+    let memory = |seed| {
+        let disk = Disk { place: place.path().to_owned(), seed, keep: Some(keep.clone()) };
+        Memory { limit: 1_200_000, program: 0, disk: Some(disk) }
+    };
+    let plain = ReadOptions::new("label", "site");
+    let timed = ReadOptions { time: Some("size".into()), ..plain.clone() };
+    let read = |options: &ReadOptions, seed| {
+        let dataset = Dataset::read_within(&path, options, Some(&memory(seed))).unwrap();
+        (seen(&dataset), dataset.on_disk().unwrap().1)
+    };
+    let (first, found) = read(&timed, 1);
+    assert!(!found);
+    assert_eq!(read(&timed, 1), (first.clone(), true));
+    // The task that was inferred may be asked for, and no other.
+    let asked = |task| ReadOptions { task: Some(task), ..timed.clone() };
+    assert_eq!(read(&asked(Task::Classification), 1), (first.clone(), true));
+    let regression = Dataset::read_within(&path, &asked(Task::Regression), Some(&memory(1)));
+    assert!(regression.is_err(), "labels are no numbers");
+    // Another order, and another table.
+    assert!(!read(&timed, 2).1);
+    assert!(!read(&timed, 1).1);
+    std::fs::write(&path, text.replacen("site 0", "site 5", 1)).unwrap();
+    let other = read(&timed, 1);
+    assert!(!other.1 && other.0 != first);
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(read(&timed, 1), (first.clone(), false));
+    // Damaged, wherever it is, it is not believed.
+    let bytes = std::fs::read(&keep).unwrap();
+    for at in [100, bytes.len() - 30_000, bytes.len() - 50, bytes.len() - 20] {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        std::fs::write(&keep, &damaged).unwrap();
+        assert_eq!(read(&timed, 1), (first.clone(), false), "byte {at}");
+    }
+    assert_eq!(std::fs::read(&keep).unwrap(), bytes);
+    assert!(!read(&plain, 1).1, "read in another way");
+    // No file of somebody else's is replaced.
+    std::fs::write(
+        &keep,
+        "my only copy of something that is longer than what stands at the end of ours",
+    )
+    .unwrap();
+    let refused = Dataset::read_within(&path, &plain, Some(&memory(1))).unwrap_err();
+    assert!(matches!(refused, DataError::Cache(CacheError::Foreign(_))), "{refused}");
+    assert!(std::fs::read(&keep).unwrap().starts_with(b"my only copy"));
+    // What fits is in memory, and nothing is kept.
+    std::fs::remove_file(&keep).unwrap();
+    let roomy = Memory { limit: 1 << 30, ..memory(1) };
+    assert!(Dataset::read_within(&path, &plain, Some(&roomy)).unwrap().on_disk().is_none());
+    assert!(!keep.exists());
 }

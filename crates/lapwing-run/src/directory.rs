@@ -472,7 +472,8 @@ fn absolute(settings: &Settings) -> Result<Settings, RunError> {
         Some(path) => std::path::absolute(path).map(Some).map_err(failed(path)),
     };
     let (data, test) = (absolute(&settings.data)?, absolute(&settings.test)?);
-    Ok(Settings { data, test, ..settings.clone() })
+    let cache = absolute(&settings.cache)?;
+    Ok(Settings { data, test, cache, ..settings.clone() })
 }
 
 /// Writes a value as JSON without ever holding the text, and returns its digest.

@@ -32,6 +32,9 @@ pub enum RunError {
     /// No shard at all.
     #[error("a batch has at least one shard")]
     NoShards,
+    /// A file for rows on disk, and no reason why they should be there.
+    #[error("a cache is for rows that do not fit into memory, and there is no memory limit")]
+    CacheWithoutLimit,
     /// Trees, and several workers.
     #[error("trees are grown by one process, and there are {0}")]
     TreesAmong(usize),

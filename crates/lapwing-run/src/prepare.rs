@@ -29,10 +29,12 @@ impl Prepared {
     pub fn read_beside(settings: &Settings, place: Option<&Path>) -> Result<Self, RunError> {
         let shares = settings.split()?;
         let memory = match settings.memory_limit {
+            None if settings.cache.is_some() => return Err(RunError::CacheWithoutLimit),
             None => Memory::available(),
             Some(limit) => {
                 let place = place.map_or_else(std::env::temp_dir, Path::to_owned);
-                let disk = Some(Disk { place, seed: settings.seed() });
+                let keep = settings.cache.clone();
+                let disk = Some(Disk { place, seed: settings.seed(), keep });
                 Some(Memory { limit, program: Memory::PROGRAM, disk })
             }
         };

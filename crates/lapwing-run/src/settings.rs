@@ -235,6 +235,8 @@ settings! {
     folds: usize,
     /// Bytes of memory; rows that do not fit are on disk.
     memory_limit: u64,
+    /// The file in which rows on disk stay for the next time.
+    cache: PathBuf,
     /// Shards of each batch, whose gradients are added in a fixed tree.
     shards: usize,
     /// Decides split, first parameters and order.

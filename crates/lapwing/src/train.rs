@@ -208,6 +208,11 @@ struct TrainingFlags {
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     memory_limit: Option<u64>,
 
+    /// With --memory-limit: keep the rows on disk in this file, and begin with them next time, if the table is the same
+    /// and read in the same way [default: they are gone at the end]
+    #[arg(long, value_name = "FILE")]
+    cache: Option<PathBuf>,
+
     /// Shards of each batch, whose gradients are added in a fixed tree: with the same shards the same bytes on any number
     /// of processes [default: 1, or with MPI the processes rounded up to a power of two]
     #[arg(long, value_name = "N")]
@@ -432,6 +437,7 @@ impl Arguments {
             block: rule.block.clone(),
             folds: if rule.no_folds { Some(0) } else { rule.folds },
             memory_limit: training.memory_limit,
+            cache: training.cache.clone(),
             shards: training.shards,
             seed: training.seed,
             device: training.device.clone(),

@@ -39,6 +39,13 @@ pub(crate) fn describe(prepared: &Prepared, candidates: &Candidates<'_>) {
             ),
         }
     }
+    if let Some((bytes, found)) = dataset.on_disk() {
+        say!(
+            "rows are on disk, {} MB{}",
+            count(bytes.div_ceil(1_000_000)),
+            if found { ": found there, and not read again" } else { "" }
+        );
+    }
     describe_rows(prepared);
     match candidates {
         Candidates::One(job) => {

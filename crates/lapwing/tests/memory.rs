@@ -7,7 +7,7 @@ mod tables;
 use std::fmt::Write;
 use std::time::Duration;
 
-use tables::{Numbers, Place, start};
+use tables::{Numbers, Place, killed, start};
 
 /// Rows of many columns, of which two matter, sorted by source: the last source lies.
 fn wide(rows: usize, columns: usize) -> String {
@@ -70,4 +70,33 @@ fn a_limit_that_is_no_size_is_refused() {
         &format!("{words} 20MB"),
         &["40 rows need about", "there are 20 MB", "although its columns would stay on disk"],
     );
+}
+
+#[test]
+fn killed_and_resumed_from_disk_it_ends_in_the_same_bytes_with_rows_kept_or_dealt_again() {
+    let place = Place::new();
+    place.write("wide.csv", &wide(40_000, 110));
+    let words = "train wide.csv --target label --source site --method lap --hidden 8 --epochs 1 \
+                 --batch-size 512 --no-folds --memory-limit 85MB";
+    let done = place.lapwing(&format!("{words} --out whole")).assert().success();
+    let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(said.contains("rows are on disk, ") && !said.contains("not read again"), "{said}");
+    let kept = format!("{words} --cache rows.cache");
+    for (run, words) in [("dealt", words), ("kept", &kept)] {
+        killed(&place, words, run);
+        let done = place.lapwing(&format!("train --resume {run}")).assert().success();
+        let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+        assert!(said.contains("going on from step"), "{said}");
+        assert_eq!(said.contains("not read again"), run == "kept", "{said}");
+        for name in ["model.safetensors", "sources.csv", "metrics.csv", "trajectory.parquet"] {
+            let bytes = |run: &str| place.read(&format!("{run}/{name}"));
+            assert!(bytes(run) == bytes("whole"), "{run}/{name}");
+        }
+    }
+    assert!(place.path("rows.cache").exists());
+    place.refuses(
+        "train wide.csv --target label --source site --cache rows.cache",
+        &["there is no memory limit"],
+    );
+    place.refuses(&format!("{words} --cache wide.csv"), &["wide.csv is there", "not replaced"]);
 }
