@@ -37,7 +37,7 @@
 //!   changes nothing for any other source. Weights keep their ratios down to e^−10¹¹, so there is
 //!   always somebody to compare with.
 //! * **Cheap.** A step costs O(B + S_b·log S) for a batch of B samples from S_b of S sources, and
-//!   allocates nothing once every window is complete.
+//!   allocates nothing once every window has come round.
 //! * **Portable.** The state is a value ([`State`]) that can be saved, loaded and used as a prior,
 //!   and the step comes in two halves ([`BatchSums`], [`Lap::update`]) for training on many
 //!   machines, with the [`Message`] that workers send between the two and a door to whatever

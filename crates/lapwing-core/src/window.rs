@@ -32,41 +32,37 @@ impl Spread {
 /// The older part is summarised by the suffix at the cursor and the newer one by `newer`, so mean
 /// and variance take one merge of the two. A loss that is overwritten is in neither: nothing of it
 /// remains. When a round is complete the suffixes are computed anew, H steps' worth of work every
-/// H steps. A loss and the suffix that starts at it lie side by side, so that a step touches one
-/// place in memory.
+/// H steps.
+///
+/// In the first round there is nothing older, and the ring holds losses alone: where there are a
+/// million sources, few of them get any further. From then on a loss and the suffix that starts at
+/// it lie side by side, so that a step touches one place in memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Window {
-    ring: Vec<Place>,
+    /// Losses; after the first round, loss, mean and squares of each place.
+    ring: Vec<f64>,
     cursor: usize,
     newer: Spread,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    loss: f64,
-    suffix: Spread,
-}
-
-impl From<f64> for Place {
-    fn from(loss: f64) -> Self {
-        Self { loss, suffix: Spread::default() }
-    }
-}
+/// Numbers of a place after the first round.
+const PLACE: usize = 3;
+/// Losses that there is room for at first: as many as fit into the smallest piece of memory there is.
+const FIRST: usize = 3;
 
 impl Window {
     pub(crate) fn push(&mut self, loss: f64, history_length: usize) {
         if self.cursor == history_length {
-            self.fill_suffixes();
-            self.cursor = 0;
+            self.begin_round();
         }
-        if self.cursor == self.ring.len() {
+        if self.is_first_round() {
             if self.ring.capacity() == self.cursor {
-                let more = self.cursor.max(1).min(history_length - self.cursor);
+                let more = self.cursor.max(FIRST).min(history_length - self.cursor);
                 self.ring.reserve_exact(more);
             }
-            self.ring.push(loss.into());
+            self.ring.push(loss);
         } else {
-            self.ring[self.cursor].loss = loss;
+            self.ring[PLACE * self.cursor] = loss;
         }
         self.cursor += 1;
         self.newer = self.newer.with(loss, self.cursor);
@@ -75,7 +71,7 @@ impl Window {
     /// A number at the place that [`mean_and_variance`](Self::mean_and_variance) will look at
     /// after the next [`push`](Self::push).
     pub(crate) fn peek(&self) -> f64 {
-        self.ring.get(self.cursor + 1).map_or(0.0, |place| place.suffix.mean)
+        self.ring.get(PLACE * (self.cursor + 1) + 1).copied().unwrap_or(0.0)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -83,13 +79,13 @@ impl Window {
     }
 
     pub(crate) fn is_complete(&self, history_length: usize) -> bool {
-        self.ring.len() == history_length
+        self.count() == history_length
     }
 
     /// Mean and population variance of the losses held; 0 and 0 when there are none.
     pub(crate) fn mean_and_variance(&self) -> (f64, f64) {
-        let per_loss = 1.0 / self.ring.len().max(1) as f64;
-        let Some(Place { suffix: older, .. }) = self.ring.get(self.cursor) else {
+        let per_loss = 1.0 / self.count().max(1) as f64;
+        let Some(older) = self.older() else {
             return (self.newer.mean, self.newer.squares * per_loss);
         };
         let share = self.cursor as f64 * per_loss;
@@ -105,26 +101,58 @@ impl Window {
     /// Losses are taken above the least of them, so that nothing overflows and at least one term counts
     /// in full; and what the others lack of it is summed, so that nearly equal losses keep their digits.
     pub(crate) fn evidence(&self) -> f64 {
-        let losses = || self.ring.iter().map(|place| place.loss);
+        let losses = || self.ring.iter().step_by(self.stride()).copied();
         let Some(least) = losses().reduce(f64::min) else { return 0.0 };
         let lacking: f64 = losses().map(|loss| libm::expm1(least - loss)).sum();
-        least - libm::log1p(lacking / self.ring.len() as f64)
+        least - libm::log1p(lacking / self.count() as f64)
     }
 
-    /// Summarises the ring from each place to its end.
-    fn fill_suffixes(&mut self) {
-        let mut spread = Spread::default();
-        for (at, place) in self.ring.iter_mut().rev().enumerate() {
-            spread = spread.with(place.loss, at + 1);
-            place.suffix = spread;
+    fn is_first_round(&self) -> bool {
+        self.cursor == self.ring.len()
+    }
+
+    /// Numbers from one loss to the next.
+    fn stride(&self) -> usize {
+        if self.is_first_round() { 1 } else { PLACE }
+    }
+
+    /// How many losses are held.
+    fn count(&self) -> usize {
+        if self.is_first_round() { self.cursor } else { self.ring.len() / PLACE }
+    }
+
+    /// The losses of the last round, if there are any left.
+    fn older(&self) -> Option<Spread> {
+        match self.ring.get(PLACE * self.cursor..)? {
+            &[_, mean, squares, ..] => Some(Spread { mean, squares }),
+            _ => None,
         }
+    }
+
+    /// Summarises the ring from each place to its end, and goes back to its beginning.
+    fn begin_round(&mut self) {
+        if self.is_first_round() {
+            let mut places = Vec::with_capacity(PLACE * self.ring.len());
+            places.extend(self.ring.iter().flat_map(|&loss| [loss, 0.0, 0.0]));
+            self.ring = places;
+        }
+        let mut spread = Spread::default();
+        for (at, place) in self.ring.chunks_exact_mut(PLACE).rev().enumerate() {
+            spread = spread.with(place[0], at + 1);
+            (place[1], place[2]) = (spread.mean, spread.squares);
+        }
+        self.cursor = 0;
     }
 
     /// The losses from the oldest to the newest, and how many of them were written in this round:
     /// enough to rebuild the window to the last bit.
     pub(crate) fn save(&self) -> (Vec<f64>, usize) {
-        let (newer, older) = self.ring.split_at(self.cursor);
-        (older.iter().chain(newer).map(|place| place.loss).collect(), self.cursor)
+        let stride = self.stride();
+        let (newer, older) = self.ring.split_at(stride * self.cursor);
+        (
+            older.iter().step_by(stride).chain(newer.iter().step_by(stride)).copied().collect(),
+            self.cursor,
+        )
     }
 
     /// The inverse of [`save`](Self::save); `None` where `cursor` cannot be.
@@ -138,11 +166,13 @@ impl Window {
         if !possible {
             return None;
         }
-        let mut window = Self::default();
         let (older, newer) = losses.split_at(count - cursor);
-        window.ring = newer.iter().chain(older).map(|&loss| loss.into()).collect();
-        window.fill_suffixes();
-        window.cursor = cursor;
+        let ring = newer.iter().chain(older).copied().collect();
+        let mut window = Self { ring, cursor: count, newer: Spread::default() };
+        if cursor < count {
+            window.begin_round();
+            window.cursor = cursor;
+        }
         for (at, &loss) in newer.iter().enumerate() {
             window.newer = window.newer.with(loss, at + 1);
         }
@@ -241,6 +271,17 @@ mod tests {
         let step = 2f64.powi(-30);
         assert!((evidence(&[0.0, step]) - (step / 2.0 - step * step / 8.0)).abs() < 1e-23);
         assert_eq!((evidence(&[0.1; 7]), evidence(&[])), (0.1, 0.0));
+    }
+
+    #[test]
+    fn a_window_that_is_not_full_holds_its_losses_and_nothing_else() {
+        let mut window = Window::default();
+        for held in 1..=25 {
+            window.push(0.5, 25);
+            assert!(window.ring.capacity() <= 25.min(2 * held + 1), "{held}");
+        }
+        window.push(0.5, 25);
+        assert_eq!((window.ring.capacity(), window.count(), window.cursor), (75, 25, 1));
     }
 
     #[test]
