@@ -25,7 +25,8 @@ struct Valid {
 }
 
 fn at(path: PathBuf) -> Checkpoints {
-    Checkpoints { directory: CheckpointDir::new(path), interval: Duration::ZERO, resume: true }
+    let directory = CheckpointDir::new(path);
+    Checkpoints { directory, interval: Duration::ZERO, resume: true, last: false }
 }
 
 fn valid() -> &'static Valid {
