@@ -6,13 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use clap::Args;
-use lapwing_data::Kind;
 use lapwing_run::{
-    BadRow, Choice, Comparison, Difference, Job, Metrics, ModelKind, Outcome, Prepared, Settings,
-    Spread, Watch,
+    Choice, Comparison, Difference, Job, Metrics, ModelKind, Outcome, Prepared, Settings, Spread,
+    Watch,
 };
-use lapwing_sample::Change;
-use lapwing_train::{MethodKind, Task};
+use lapwing_train::MethodKind;
 use serde_json::{Map, Value, json};
 
 use crate::method_flags::method_parser;
@@ -20,8 +18,8 @@ use crate::output::count;
 use crate::progress::Progress;
 use crate::say::say;
 use crate::table::TextTable;
-use crate::train::BadRowWord;
-use crate::words;
+use crate::table_flags::TableFlags;
+use crate::{names, words};
 
 /// Parts into which the progress of one training is cut.
 const PARTS: u64 = 1000;
@@ -47,22 +45,8 @@ pub(crate) struct Arguments {
     /// The table: CSV, TSV or Parquet (.gz and .zst, too)
     data: PathBuf,
 
-    /// The column to predict
-    #[arg(long, value_name = "COLUMN")]
-    target: String,
-
-    /// The column that says where a row came from
-    #[arg(long, value_name = "COLUMN")]
-    source: String,
-
-    /// The column that says what a row is an answer to; items stay whole in every split, and noise-rate weighs answers on
-    /// them against each other
-    #[arg(long, value_name = "COLUMN")]
-    item: Option<String>,
-
-    /// Do not look for items where no column names them (rows with the same inputs, from several sources)
-    #[arg(long, conflicts_with = "item")]
-    no_items: bool,
+    #[command(flatten)]
+    table: TableFlags,
 
     /// The methods, the one that others are compared with first
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "standard,lap", value_parser = method_parser())]
@@ -75,54 +59,6 @@ pub(crate) struct Arguments {
     /// How often each method is trained
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     repeats: u32,
-
-    /// A table to test on, best one whose labels were checked
-    #[arg(long, value_name = "FILE")]
-    test: Option<PathBuf>,
-
-    /// Share of rows to test on where there is no --test [default: 0.2]
-    #[arg(long, value_name = "SHARE", conflicts_with = "test")]
-    test_fraction: Option<f64>,
-
-    /// Learn from these columns and no other
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    features: Option<Vec<String>>,
-
-    /// Do not learn from these columns
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    ignore: Option<Vec<String>>,
-
-    /// Learn from these columns of free text, by their words and word pairs
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    text: Option<Vec<String>>,
-
-    /// Learn from these channels of series: columns of lists, or a pattern such as 'ecg_*'; they are learnt from alone
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    series: Option<Vec<String>>,
-
-    /// The column with paths of pictures, relative to the table; they are learnt from alone
-    #[arg(long, value_name = "COLUMN")]
-    image: Option<String>,
-
-    /// Pixels of a side that pictures are stretched to [default: 64 where half of them are that large, else 32]
-    #[arg(long, value_name = "PIXELS")]
-    image_size: Option<usize>,
-
-    /// Megabytes of pictures to hold; larger sets are read from their files batch by batch [default: 1073]
-    #[arg(long, value_name = "MB")]
-    image_memory: Option<u64>,
-
-    /// What becomes of pictures at random while training: flip, crop, or both
-    #[arg(long, value_name = "CHANGE,…", value_delimiter = ',', num_args = 0..=1, default_missing_value = "flip,crop")]
-    augment: Option<Vec<Change>>,
-
-    /// A row whose picture cannot be read is an error, or left out and counted [default: fail]
-    #[arg(long, value_name = "WHAT", value_enum)]
-    on_bad_row: Option<BadRowWord>,
-
-    /// What is learnt: auto, classification or regression [default: auto]
-    #[arg(long, value_parser = words::task())]
-    task: Option<Choice<Task>>,
 
     /// Most epochs [default: chosen for the table]
     #[arg(long, value_name = "N")]
@@ -167,7 +103,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     for (at, model) in arguments.model.iter().enumerate() {
         ensure!(!arguments.model[..at].contains(model), "--model names {model} twice");
     }
-    let settings = arguments.settings()?.for_folder();
+    let mut settings = arguments.settings()?.for_folder();
+    names::columns(&mut settings)?;
     let mut prepared = Prepared::read(&settings)?;
     ensure!(prepared.test_rows() > 0, "there is no row to test on; see --test-fraction and --test");
     if !arguments.quiet {
@@ -205,7 +142,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             "{} trainings, each tested on {} rows{}",
             count(trainings),
             count(prepared.test_rows() as u64),
-            match arguments.test {
+            match arguments.table.test {
                 Some(_) => "",
                 None => " of the table itself; wrong labels among them count against every method",
             }
@@ -218,26 +155,10 @@ impl Arguments {
     fn settings(&self) -> anyhow::Result<Settings> {
         let flags = Settings {
             data: Some(self.data.clone()),
-            target: Some(self.target.clone()),
-            source: Some(self.source.clone()),
-            item: self.item.clone(),
-            find_items: self.no_items.then_some(false),
-            features: self.features.clone(),
-            ignore: self.ignore.clone(),
-            text: self.text.clone(),
-            series: self.series.clone(),
-            image_size: self.image_size,
-            image_memory: self.image_memory,
-            augment: self.augment.clone(),
-            on_bad_row: self.on_bad_row.map(BadRow::from),
-            types: self.image.clone().map(|column| [(column, Kind::Image)].into()),
-            task: self.task,
-            test: self.test.clone(),
-            test_fraction: self.test_fraction,
             epochs: self.epochs,
             strength: self.strength,
             seed: self.seed,
-            ..Settings::default()
+            ..self.table.settings()
         };
         Ok(match &self.config {
             None => flags,

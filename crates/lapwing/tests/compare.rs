@@ -137,3 +137,25 @@ fn what_cannot_be_compared_is_refused() {
     refuses("--target ill --source nobody", &["no column \"nobody\""]);
     refuses(&format!("{COLUMNS} --test missing.csv"), &["missing.csv"]);
 }
+
+#[test]
+fn what_train_is_told_of_a_table_compare_is_told_in_the_same_words() {
+    let place = Place::new();
+    let table = wards(200, &WARDS, 1);
+    let (header, rows) = table.split_once('\n').unwrap();
+    let first = header.split(',').next().unwrap();
+    place.write("data.csv", &format!("{}\n{rows}", header.replacen(first, "\"dose, mg\"", 1)));
+    // A comma in a name, and a type: with one feature that has names for numbers, it is another table.
+    let mut losses = Vec::new();
+    for kind in ["numeric", "categorical"] {
+        let mut command =
+            place.lapwing(&format!("compare data.csv {COLUMNS} --repeats 1 --epochs 1"));
+        let command = command.args(["--json", "-q", "--features", "dose, mg", "--types"]);
+        let assert = command.arg(format!("dose, mg={kind}")).assert().success();
+        let object: Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
+        losses.push(values(&object, 0, "log_loss")[0]);
+    }
+    assert_ne!(losses[0], losses[1]);
+    place.refuses("compare data.csv --source ward", &["--target"]);
+    place.refuses("compare data.csv --target ill", &["--source"]);
+}
