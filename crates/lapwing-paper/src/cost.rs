@@ -39,16 +39,21 @@ pub fn cost(recipe: &Recipe) -> Result<Option<Cost>, PaperError> {
     let Some(first) = cells.first() else { return Ok(None) };
     let plan = Plan::new(recipe, first, Form::FULL)?;
     let each = seconds_per_row(&plan, &size, first)?;
+    // Rows of an epoch: those that are trained on, and those that are measured.
+    let rows = |plan: &Plan| {
+        let kept = size.train as f64 * plan.keep;
+        let held = kept * plan.hold_out;
+        (kept - held, (size.test as f64 + held) / 3.0)
+    };
     let run = |cell: &Cell| -> Result<f64, PaperError> {
         let plan = Plan::new(recipe, cell, Form::FULL)?;
-        let trained = size.train as f64 * plan.keep * plan.epochs() as f64;
-        let tested = size.test as f64 * plan.training.epochs as f64 / 3.0;
-        Ok(each * (trained * plan.method.kind().networks() as f64 + tested))
+        let (trained, tested) = rows(&plan);
+        let trained = trained * plan.epochs() as f64 * plan.method.kind().networks() as f64;
+        Ok(each * (trained + tested * plan.training.epochs as f64))
     };
     let all = cells.iter().map(run).sum::<Result<f64, _>>()?;
-    let tested = size.test as f64 / 3.0;
-    let epoch = size.train as f64 * plan.keep + tested;
-    let run = each * epoch * plan.training.epochs as f64;
+    let (trained, tested) = rows(&plan);
+    let run = each * (trained + tested) * plan.training.epochs as f64;
     Ok(Some(Cost { step: each * plan.training.batch as f64, run, all }))
 }
 

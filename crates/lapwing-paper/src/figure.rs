@@ -28,6 +28,7 @@ pub(crate) fn figure(recipe: &Recipe, records: &[Record]) -> Option<Figure> {
         FigureKind::Weights => weights(recipe, records),
         FigureKind::Boxes => boxes(recipe, records),
         FigureKind::Curve => curve(recipe, records),
+        FigureKind::Gains => gains(recipe, records),
         FigureKind::Histograms => histograms(recipe, records),
         FigureKind::Epochs => epochs(recipe, records),
         FigureKind::Sizes => sizes(recipe, records),
@@ -188,7 +189,14 @@ fn draw_box(picture: &mut Picture, panel: &Panel, x: f64, five: [f64; 5], colour
     picture.line(vec![at(-0.16, median), at(0.16, median)], INK, 1.5);
 }
 
-/// Accuracy over conditions: lines through means, bars of a standard deviation; the paper's dashed.
+/// A line of a figure over conditions: its name, what was found in each of them, and the paper's.
+struct Line<'a> {
+    name: &'a str,
+    ours: Vec<Option<Statistics>>,
+    paper: Vec<(usize, f64)>,
+}
+
+/// Accuracy over conditions, a line for each method; the paper's dashed.
 fn curve(recipe: &Recipe, records: &[Record]) -> Picture {
     let paper = recipe.paper.numbers.iter().filter(|number| number.metric.is_none());
     let paper = paper.flat_map(|number| {
@@ -197,12 +205,76 @@ fn curve(recipe: &Recipe, records: &[Record]) -> Picture {
     });
     let ours = records.iter().filter_map(|record| record.metric(&recipe.metric));
     let y = range(paper.chain(ours));
+    let lines = recipe.methods.iter().map(|method| {
+        let of = |condition: &str| {
+            let runs: Vec<f64> = records
+                .iter()
+                .filter(|r| r.cell.condition == condition && r.cell.method == method.id)
+                .filter_map(|record| record.metric(&recipe.metric))
+                .collect();
+            Statistics::of(&runs)
+        };
+        let ours = recipe.conditions.iter().map(|condition| of(&condition.id)).collect();
+        let paper = recipe.conditions.iter().enumerate().filter_map(|(at, condition)| {
+            Some((at, recipe.number(&condition.id, &method.id, &recipe.metric)?.mean))
+        });
+        Line { name: &method.name, ours, paper: paper.collect() }
+    });
+    let lines: Vec<Line> = lines.collect();
+    over_conditions(recipe, 420.0, y, &metric_name(&recipe.metric), &lines)
+}
+
+/// What the last method gains over the first in each condition, pair by pair, a line for each metric.
+fn gains(recipe: &Recipe, records: &[Record]) -> Picture {
+    let value = |condition: &str, method: &str, run: usize, metric: &str| {
+        let is_it = |record: &&Record| {
+            let cell = &record.cell;
+            cell.condition == condition && cell.method == method && cell.run == run
+        };
+        records.iter().find(is_it)?.metric(metric)
+    };
+    let [first, last] = [recipe.methods.first(), recipe.methods.last()]
+        .map(|method| method.map_or("", |method| method.id.as_str()));
+    let runs = records.iter().map(|record| record.cell.run + 1).max().unwrap_or(0);
+    let names: Vec<String> = recipe.metrics().map(metric_name).collect();
+    let lines = recipe.metrics().zip(&names).map(|(metric, name)| {
+        let of = |condition: &str| {
+            let gain = |run| {
+                let better = value(condition, last, run, metric)?;
+                Some(better - value(condition, first, run, metric)?)
+            };
+            Statistics::of(&(0..runs).filter_map(gain).collect::<Vec<f64>>())
+        };
+        let ours = recipe.conditions.iter().map(|condition| of(&condition.id)).collect();
+        Line { name, ours, paper: Vec::new() }
+    });
+    let lines: Vec<Line> = lines.collect();
+    let ends = lines.iter().flat_map(|line| line.ours.iter().flatten()).flat_map(|found| {
+        let std = found.std.unwrap_or(0.0);
+        [found.mean - std, found.mean + std]
+    });
+    let y = range(ends.chain([0.0]));
+    let wide = 95.0 * recipe.conditions.len() as f64;
+    over_conditions(recipe, wide, y, "gain of LAP over Standard, points", &lines)
+}
+
+/// Lines through means, bars of a standard deviation; the paper's dashed.
+fn over_conditions(
+    recipe: &Recipe,
+    wide: f64,
+    y: (f64, f64),
+    title: &str,
+    lines: &[Line<'_>],
+) -> Picture {
     let panel = Panel {
-        frame: [60.0, 30.0, 420.0, 260.0],
+        frame: [60.0, 30.0, wide, 260.0],
         x: (-0.5, recipe.conditions.len() as f64 - 0.5),
         y,
     };
-    let mut picture = Picture::new(510.0, 350.0);
+    // As many as fit into a line of the legend.
+    let fit = if lines.len() > 3 { 2 } else { 4 };
+    let legends = lines.len().div_ceil(fit);
+    let mut picture = Picture::new(wide + 90.0, 335.0 + 15.0 * legends as f64);
     panel.frame(&mut picture, &recipe.title);
     panel.marks_up(&mut picture, &marks(y, 6));
     let names: Vec<(f64, String)> = recipe
@@ -212,48 +284,50 @@ fn curve(recipe: &Recipe, records: &[Record]) -> Picture {
         .map(|(at, condition)| (at as f64, condition.name.clone()))
         .collect();
     panel.marks_across(&mut picture, &names);
-    picture.text_upwards((22.0, 160.0), 9.0, metric_name(&recipe.metric));
+    picture.text_upwards((22.0, 160.0), 9.0, title);
     let mut entries = Vec::new();
-    for (column, method) in recipe.methods.iter().enumerate() {
-        let colour = COLOURS[(4 - 2 * (column % 3)) % COLOURS.len()];
-        // A line for each stretch of conditions that were run: what was not leaves a gap.
-        let (mut lines, mut dashes) = (vec![Vec::new()], Vec::new());
-        for (at, condition) in recipe.conditions.iter().enumerate() {
-            if let Some(number) = recipe.number(&condition.id, &method.id, &recipe.metric) {
-                dashes.push(panel.place(at as f64, number.mean));
-            }
-            let runs: Vec<f64> = records
-                .iter()
-                .filter(|r| r.cell.condition == condition.id && r.cell.method == method.id)
-                .filter_map(|record| record.metric(&recipe.metric))
-                .collect();
-            let Some(statistics) = Statistics::of(&runs) else {
-                lines.push(Vec::new());
+    for (column, line) in lines.iter().enumerate() {
+        let colour = match lines.len() {
+            0..=3 => COLOURS[(4 - 2 * (column % 3)) % COLOURS.len()],
+            _ => COLOURS[column % COLOURS.len()],
+        };
+        // Many lines stand side by side, since some of them may be one.
+        let aside = match lines.len() {
+            0..=3 => 0.0,
+            all => 0.05 * (column as f64 - (all - 1) as f64 / 2.0),
+        };
+        // A stroke for each stretch of conditions that were run: what was not leaves a gap.
+        let mut strokes = vec![Vec::new()];
+        for (at, found) in line.ours.iter().enumerate() {
+            let Some(statistics) = found else {
+                strokes.push(Vec::new());
                 continue;
             };
-            {
-                let (x, mean) = (at as f64, statistics.mean);
-                if let Some(line) = lines.last_mut() {
-                    line.push(panel.place(x, mean));
-                }
-                let std = statistics.std.unwrap_or(0.0);
-                let bar = vec![panel.place(x, mean - std), panel.place(x, mean + std)];
-                picture.line(bar, colour, 1.0);
-                let (cx, cy) = panel.place(x, mean);
-                let dot = [(-3.0, -3.0), (3.0, -3.0), (3.0, 3.0), (-3.0, 3.0)];
-                picture.area(dot.map(|(dx, dy)| (cx + dx, cy + dy)).to_vec(), colour, 1.0);
+            let (x, mean) = (at as f64 + aside, statistics.mean);
+            if let Some(stroke) = strokes.last_mut() {
+                stroke.push(panel.place(x, mean));
             }
+            let std = statistics.std.unwrap_or(0.0);
+            let bar = vec![panel.place(x, mean - std), panel.place(x, mean + std)];
+            picture.line(bar, colour, 1.0);
+            let (cx, cy) = panel.place(x, mean);
+            let dot = [(-3.0, -3.0), (3.0, -3.0), (3.0, 3.0), (-3.0, 3.0)];
+            picture.area(dot.map(|(dx, dy)| (cx + dx, cy + dy)).to_vec(), colour, 1.0);
         }
-        picture.dashes(dashes, colour, 1.2);
-        for line in lines {
-            picture.line(line, colour, 1.8);
+        let dashes = line.paper.iter().map(|&(at, mean)| panel.place(at as f64, mean));
+        picture.dashes(dashes.collect(), colour, 1.2);
+        for stroke in strokes {
+            picture.line(stroke, colour, 1.8);
         }
-        entries.push((method.name.as_str(), colour));
+        entries.push((line.name, colour));
     }
     if !recipe.paper.numbers.is_empty() {
         entries.push(("dashed: the paper's", FAINT));
     }
-    legend(&mut picture, (60.0, 335.0), entries.into_iter());
+    for (row, entries) in entries.chunks(fit).enumerate() {
+        let place = (60.0, 335.0 + 15.0 * row as f64);
+        legend(&mut picture, place, entries.iter().copied());
+    }
     picture
 }
 

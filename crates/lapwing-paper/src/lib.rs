@@ -12,6 +12,7 @@ mod data;
 mod demonstration;
 mod error;
 mod estimation;
+mod faults;
 mod figure;
 mod measure;
 mod merge;

@@ -13,10 +13,11 @@ use toml::{Table, Value};
 use crate::claim::{Claim, Count};
 use crate::data::DataSet;
 use crate::error::PaperError;
+use crate::faults;
 use crate::search::Grid;
 
 /// The recipes, in the order in which they are listed.
-const TEXTS: [&str; 26] = [
+const TEXTS: [&str; 29] = [
     include_str!("../recipes/toy.toml"),
     include_str!("../recipes/sensitivity.toml"),
     include_str!("../recipes/california.toml"),
@@ -43,6 +44,9 @@ const TEXTS: [&str; 26] = [
     include_str!("../recipes/figure-3.toml"),
     include_str!("../recipes/no-parameters.toml"),
     include_str!("../recipes/breakdown.toml"),
+    include_str!("../recipes/arithmetic.toml"),
+    include_str!("../recipes/ablation.toml"),
+    include_str!("../recipes/epoch-choice.toml"),
 ];
 
 /// Whom to follow where the paper's text and its authors' code differ.
@@ -157,6 +161,8 @@ pub enum FigureKind {
     Boxes,
     /// Accuracy over the number of noisy sources.
     Curve,
+    /// What the last method gains over the first, a line for everything that is shown.
+    Gains,
     /// Losses of sources, a panel for each time.
     Histograms,
     /// What is measured after each epoch, a line for each method.
@@ -493,7 +499,8 @@ impl TryFrom<Table> for MethodRecipe {
     /// What is no parameter of a method is a key of the recipe, and must be one of its own.
     fn try_from(table: Table) -> Result<Self, String> {
         let parameter = |key: &str| {
-            let all = METHODS.iter().flat_map(|kind| kind.parameters());
+            let kinds = METHODS.iter().copied().chain([&faults::Kind as &dyn MethodKind]);
+            let all = kinds.flat_map(MethodKind::parameters);
             all.map(|parameter| parameter.name).find(|name| *name == key)
         };
         let (mut parameters, mut keys) = (BTreeMap::new(), Table::new());
@@ -691,7 +698,11 @@ impl Recipe {
 impl MethodRecipe {
     /// What it is.
     pub fn kind(&self) -> Result<&'static dyn MethodKind, String> {
-        let named = |name: &str| method_named(name).map_err(|error| error.to_string());
+        // One is for experiments alone, and no method that anybody is offered.
+        let named = |name: &str| match name == faults::Kind.name() {
+            true => Ok(&faults::Kind as &'static dyn MethodKind),
+            false => method_named(name).map_err(|error| error.to_string()),
+        };
         match &self.keys.kind {
             Some(kind) => named(kind),
             None => named(&self.id).map_err(|_| format!("method {:?} needs a kind", self.id)),

@@ -180,7 +180,8 @@ impl Job {
             Loaded::Moons => (8_000, 2),
         };
         let rows = ((rows as f64 * plan.keep) as usize).min(plan.limit.unwrap_or(usize::MAX));
-        rows as u64 * plan.epochs() * plan.work(inputs)
+        let trained = rows - (rows as f64 * plan.hold_out) as usize;
+        trained as u64 * plan.epochs() * plan.work(inputs)
     }
 
     fn run(
@@ -273,6 +274,13 @@ impl Job {
             record.values.insert(name, standing.unreliability as f64);
             record.values.insert(format!("weight-{source}"), standing.weight);
         }
+        if recipe.metrics().any(|metric| metric == CLEAN) {
+            let clean = (0..plan.sources.count as u32)
+                .filter(|source| !prepared.noisy_sources.contains(source))
+                .map(|source| trainer.standing(source).unreliability);
+            let greatest = clean.max().unwrap_or(0);
+            record.values.insert(CLEAN.to_owned(), greatest as f64);
+        }
         match trained {
             // A training that fails is a result, not a reason to stop the others.
             Err(error) => record.failure = Some(error.to_string()),
@@ -281,6 +289,9 @@ impl Job {
         Ok(())
     }
 }
+
+/// The metric that tells whether somebody was accused wrongly.
+const CLEAN: &str = "unreliability-clean";
 
 /// How many samples each source has.
 fn sizes(sources: &[u32]) -> Vec<u32> {

@@ -20,7 +20,8 @@ pub(crate) fn section(
     let Results { recipe, version, form, records, entries } = results;
     let as_text = if *version == Version::Paper { ", as the text says" } else { "" };
     let extent = extent(results)?;
-    let _ = writeln!(text, "\n## {}: {}{as_text} ({extent})\n", recipe.shows, recipe.title);
+    let shows = capital(&recipe.shows);
+    let _ = writeln!(text, "\n## {shows}: {}{as_text} ({extent})\n", recipe.title);
     if let Some(reduced) = reduced(recipe, *form)? {
         let _ = writeln!(text, "{reduced}");
     }
@@ -59,6 +60,12 @@ pub(crate) fn section(
         let _ = writeln!(text, "![{}]({place})\n", recipe.title);
     }
     Ok(())
+}
+
+/// With a capital letter, as a heading begins.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The tables: of the kind that suits the experiment.

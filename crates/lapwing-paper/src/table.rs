@@ -295,6 +295,7 @@ pub fn metric_name(metric: &str) -> String {
                 "gain" => "gain over Standard, %".to_owned(),
                 "threshold" => "threshold".to_owned(),
                 "estimate" => "share of noisy samples, estimated".to_owned(),
+                "unreliability-clean" => "greatest C of a clean source".to_owned(),
                 "pooled-mean" => "mean of all losses".to_owned(),
                 "pooled-sd" => "their standard deviation".to_owned(),
                 _ => metric.replace("unreliability-", "C of source "),

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use lapwing_paper::{
     DataDir, Form, Record, Records, Request, Results, Selection, Version, Watch, recipe, run,
-    summary,
+    summary, write_figures,
 };
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -203,6 +203,52 @@ fn rows_that_are_held_out_are_measured_and_points_of_a_search_share_their_draws(
     // Six sources of ten give wrong classes, in the rows that are held out, too.
     let best = records[1].metric("max-valid-top-1").unwrap();
     assert!(best < 80.0, "{best}");
+}
+
+#[test]
+fn an_epoch_is_chosen_by_noisy_rows() {
+    let (data, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fashion(data.path(), 600, 200);
+    let data = DataDir::of_other_files(data.path().to_owned());
+    let choice = recipe("epoch-choice", Version::Code).unwrap();
+    let request = Request {
+        form: Form { limit_train: Some(400), epochs: Some(4), width: None },
+        ..request(&["batch-label-flip"], &[], None)
+    };
+    run(&choice, &request, &data, out.path(), &()).unwrap();
+    let results =
+        Results::gather(&choice, Version::Code, request.form, &Records::new(out.path())).unwrap();
+    assert_eq!(results.records.len(), 2);
+    for record in &results.records {
+        let (test, valid) = (&record.series["top-1"], &record.series["valid-top-1"]);
+        let best = valid.iter().copied().fold(0.0, f64::max);
+        let epoch = valid.iter().position(|share| *share == best).unwrap();
+        assert_eq!(record.metric("top-1-by-valid-top-1"), Some(test[epoch]));
+        assert!(record.metric("max-top-1") >= Some(test[epoch]));
+        assert_eq!(record.rows, [300, 200]);
+    }
+    let drawn = write_figures(&results, out.path()).unwrap();
+    let svg = std::fs::read_to_string(&drawn[0]).unwrap();
+    assert!(svg.contains("gain of LAP over Standard"), "{svg}");
+    assert!(svg.contains("test accuracy where weighted validation is best"), "{svg}");
+}
+
+#[test]
+fn columns_of_the_arithmetic_are_one_until_somebody_is_judged() {
+    let out = tempfile::tempdir().unwrap();
+    let arithmetic = recipe("arithmetic", Version::Code).unwrap();
+    let count = Count::default();
+    // Ten steps, of which none comes after the warm-up.
+    let request = request(&["strength-1", "strength-8"], &[], None);
+    run(&arithmetic, &request, &DataDir::new(None), out.path(), &count).unwrap();
+    let records = count.0.into_inner().unwrap().2;
+    assert_eq!(records.len(), 10);
+    for record in &records {
+        assert_eq!(record.failure, None, "{}", record.cell);
+        assert_eq!(record.series, records[0].series, "{}", record.cell);
+        assert_eq!(record.noisy_sources, records[0].noisy_sources, "{}", record.cell);
+        assert_eq!(record.metric("unreliability-clean"), Some(0.0), "{}", record.cell);
+    }
 }
 
 #[test]
