@@ -81,7 +81,7 @@ fn a_table_on_disk_has_the_rows_of_the_file_and_one_that_may_not_is_refused_with
     let error = within(&Memory { limit: 1_100_000, program: 0, disk: None }).unwrap_err();
     assert!(matches!(error, DataError::TooLarge { rows: 9_900, on_disk: false, .. }), "{error}");
     let said = error.to_string();
-    assert!(said.contains("9900 rows need about 1.3 MB of memory, and there are 1.1 MB"), "{said}");
+    assert!(said.contains("9900 rows need about 2.3 MB of memory, and there are 1.1 MB"), "{said}");
 }
 
 /// Everything of a table that a run could see.
