@@ -203,11 +203,14 @@ impl FaultyLap {
             true => f64::from(mean as f32 + self.rule.leniency as f32 * std as f32),
             false => mean + self.rule.leniency * std,
         };
-        match () {
-            () if threshold.is_nan() => i64::from(self.faults.nan_accuses),
-            () if std <= NO_SPREAD => 0,
-            () if own >= threshold => 1,
-            () => -1,
+        if threshold.is_nan() {
+            i64::from(self.faults.nan_accuses)
+        } else if std <= NO_SPREAD {
+            0
+        } else if own >= threshold {
+            1
+        } else {
+            -1
         }
     }
 

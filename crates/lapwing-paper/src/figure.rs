@@ -233,8 +233,9 @@ fn gains(recipe: &Recipe, records: &[Record]) -> Picture {
         };
         records.iter().find(is_it)?.metric(metric)
     };
-    let [first, last] = [recipe.methods.first(), recipe.methods.last()]
-        .map(|method| method.map_or("", |method| method.id.as_str()));
+    let ends = [recipe.methods.first(), recipe.methods.last()];
+    let [first, last] = ends.map(|method| method.map_or("", |method| method.id.as_str()));
+    let [less, more] = ends.map(|method| method.map_or("", |method| method.name.as_str()));
     let runs = records.iter().map(|record| record.cell.run + 1).max().unwrap_or(0);
     let names: Vec<String> = recipe.metrics().map(metric_name).collect();
     let lines = recipe.metrics().zip(&names).map(|(metric, name)| {
@@ -249,13 +250,14 @@ fn gains(recipe: &Recipe, records: &[Record]) -> Picture {
         Line { name, ours, paper: Vec::new() }
     });
     let lines: Vec<Line> = lines.collect();
-    let ends = lines.iter().flat_map(|line| line.ours.iter().flatten()).flat_map(|found| {
+    let bars = lines.iter().flat_map(|line| line.ours.iter().flatten()).flat_map(|found| {
         let std = found.std.unwrap_or(0.0);
         [found.mean - std, found.mean + std]
     });
-    let y = range(ends.chain([0.0]));
+    let y = range(bars.chain([0.0]));
     let wide = 95.0 * recipe.conditions.len() as f64;
-    over_conditions(recipe, wide, y, "gain of LAP over Standard, points", &lines)
+    let title = format!("gain of {more} over {less}, points");
+    over_conditions(recipe, wide, y, &title, &lines)
 }
 
 /// Lines through means, bars of a standard deviation; the paper's dashed.
@@ -316,8 +318,9 @@ fn over_conditions(
         }
         let dashes = line.paper.iter().map(|&(at, mean)| panel.place(at as f64, mean));
         picture.dashes(dashes.collect(), colour, 1.2);
-        for stroke in strokes {
-            picture.line(stroke, colour, 1.8);
+        // Between kinds of noise there is nothing to join.
+        if recipe.figure == Some(FigureKind::Curve) {
+            strokes.into_iter().for_each(|stroke| picture.line(stroke, colour, 1.8));
         }
         entries.push((line.name, colour));
     }
