@@ -20,7 +20,7 @@ use lapwing_store::{AtomicFile, Digested};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{Cache, CacheError};
-use crate::dataset::{Dataset, Dropped, ReadOptions, Sources, Warning};
+use crate::dataset::{Dataset, Dropped, ReadOptions, Sources};
 use crate::error::DataError;
 use crate::file::TableFile;
 use crate::items::Items;
@@ -28,6 +28,7 @@ use crate::memory::Memory;
 use crate::schema::{Schema, Storage};
 use crate::table::{Layout, LayoutKind};
 use crate::time::Times;
+use crate::warning::Warning;
 
 const MARK: &[u8; 16] = b"lapwing rows 1\r\n";
 const DIGEST: usize = 32;

@@ -2,13 +2,14 @@
 
 use lapwing_sample::Task;
 
-use crate::dataset::{Dropped, ReadOptions, Warning};
+use crate::dataset::{Dropped, ReadOptions};
 use crate::error::{DataError, Place, Stray};
 use crate::file::{Record, TableFile};
 use crate::profile::{Doubt, Profile, Sighting};
 use crate::schema::{ColumnSchema, Kind, Reason, Role, Schema};
 use crate::series;
 use crate::value::{Lexicon, Value};
+use crate::warning::Warning;
 
 type Result<T> = std::result::Result<T, DataError>;
 

@@ -19,6 +19,7 @@ use crate::progress::Progress;
 use crate::say::say;
 use crate::table::TextTable;
 use crate::table_flags::TableFlags;
+use crate::training::warn;
 use crate::{names, words};
 
 /// Parts into which the progress of one training is cut.
@@ -84,7 +85,7 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "Output")]
     json: bool,
 
-    /// No progress and no remarks
+    /// No progress and no remarks but warnings
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
 }
@@ -107,11 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     names::columns(&mut settings)?;
     let mut prepared = Prepared::read(&settings)?;
     ensure!(prepared.test_rows() > 0, "there is no row to test on; see --test-fraction and --test");
-    if !arguments.quiet {
-        for warning in &prepared.dataset.warnings {
-            say!("warning: {warning}");
-        }
-    }
+    warn(&prepared.dataset);
 
     let last = settings.seed().checked_add(u64::from(arguments.repeats) - 1);
     last.context("--seed is too large")?;

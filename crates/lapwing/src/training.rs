@@ -160,6 +160,9 @@ pub(crate) fn warn(dataset: &Dataset) {
             Warning::TextNotUsed { column } => {
                 say!("warning: {warning}; --text {} would use it", word(Path::new(column)));
             }
+            Warning::ItemsFound { .. } => say!(
+                "warning: {warning} (--no-items takes each row for itself, --item COLUMN names the items)"
+            ),
             warning => say!("warning: {warning}"),
         }
     }

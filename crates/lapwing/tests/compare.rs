@@ -159,3 +159,13 @@ fn what_train_is_told_of_a_table_compare_is_told_in_the_same_words() {
     place.refuses("compare data.csv --source ward", &["--target"]);
     place.refuses("compare data.csv --target ill", &["--source"]);
 }
+
+#[test]
+fn what_may_surprise_is_said_to_those_who_asked_for_no_remarks_too() {
+    let place = Place::new();
+    place.write("data.csv", &wards(100, &WARDS[..1], 1));
+    let words = format!("compare data.csv {COLUMNS} --repeats 1 --epochs 1 -q");
+    let assert = place.lapwing(&words).assert().success();
+    let said = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+    assert_eq!(said, "warning: all rows come from one source, \"north\"\n");
+}

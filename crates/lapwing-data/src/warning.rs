@@ -1,0 +1,118 @@
+//! What the user should be told of a table.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Something that does not stop training but may surprise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Warning {
+    /// All rows come from one source: there is nothing to compare it with.
+    OneSource(String),
+    /// Every row is an item of its own: there are no answers to compare.
+    OneAnswerEach {
+        /// The column of items.
+        column: String,
+    },
+    /// Rows with the same inputs are taken for answers on one item, though nobody said so.
+    ItemsFound {
+        /// Rows.
+        rows: u64,
+        /// Items.
+        items: u64,
+    },
+    /// Every row is its own source: no source can be judged.
+    SourcePerRow(u64),
+    /// A few texts among whole numbers: all values are then names.
+    TextAmongNumbers {
+        /// The column.
+        column: String,
+        /// Texts.
+        strays: u64,
+        /// Values.
+        present: u64,
+        /// The first text, and where it is.
+        first: String,
+    },
+    /// Dates that are not read, because the day comes first in one country and the month in another.
+    AmbiguousDates {
+        /// The column.
+        column: String,
+        /// The first of them, and where it is.
+        first: String,
+    },
+    /// Free text that is not used, and could be.
+    TextNotUsed {
+        /// The column.
+        column: String,
+    },
+    /// Rows that do not say when they were taken.
+    TimeMissing {
+        /// The column.
+        column: String,
+        /// How many.
+        rows: u64,
+    },
+    /// Rows that were left out, as asked, since their pictures cannot be read.
+    PicturesSkipped {
+        /// How many.
+        rows: u64,
+        /// The first of them, and why.
+        first: String,
+    },
+    /// On average a class has fewer than two rows; the target may be the wrong column.
+    ManyClasses {
+        /// Classes.
+        classes: u64,
+        /// Rows.
+        rows: u64,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OneSource(name) => write!(f, "all rows come from one source, {name:?}"),
+            Self::OneAnswerEach { column } => {
+                write!(
+                    f,
+                    "no two rows have the same item in column {column:?}: answers cannot be compared"
+                )
+            }
+            Self::ItemsFound { rows, items } => write!(
+                f,
+                "the {rows} rows are taken for answers on {items} items: inputs are the same in several sources, and hardly \
+                 ever twice in one; the rows of an item stay together in every split, and are weighed against each other \
+                 where noise rates are learnt"
+            ),
+            Self::SourcePerRow(rows) => write!(f, "each of the {rows} rows is a source of its own"),
+            Self::TextAmongNumbers { column, strays, present, first } => write!(
+                f,
+                "column {column:?}: {strays} of {present} values are not numbers ({first}); \
+                 all of its values are taken as names"
+            ),
+            Self::AmbiguousDates { column, first } => write!(
+                f,
+                "column {column:?} holds dates such as {first}, which are not read as dates: \
+                 day or month may come first; write them as 2024-12-31"
+            ),
+            Self::TextNotUsed { column } => {
+                write!(f, "column {column:?} holds free text, which is not learnt from")
+            }
+            Self::TimeMissing { column, rows } => write!(
+                f,
+                "{rows} rows have no time in column {column:?}, and do not count where it is asked since when a \
+                 source is bad"
+            ),
+            Self::PicturesSkipped { rows, first } => {
+                write!(
+                    f,
+                    "rows left out because their pictures cannot be read: {rows} (the first: {first})"
+                )
+            }
+            Self::ManyClasses { classes, rows } => {
+                write!(f, "the target has {classes} classes in {rows} rows")
+            }
+        }
+    }
+}
