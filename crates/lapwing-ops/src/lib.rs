@@ -36,5 +36,5 @@ pub use lstm::lstm;
 pub use neighbours::{Neighbours, nearest};
 pub use norm::{batch_norm, batch_norm_with};
 pub use pool::{bias_relu_max_pool, global_average_pool, max_pool2d};
-pub use process::{tune_process, use_stock};
+pub use process::{release_memory, tune_process, use_stock};
 pub use step::{AdamStep, SgdStep, adam_rows_step, adam_step, sgd_rows_step, sgd_step};

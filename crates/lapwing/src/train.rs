@@ -212,6 +212,7 @@ fn run_among(arguments: &Arguments, team: &Team) -> anyhow::Result<()> {
             describe_choice(&job);
         }
     }
+    lapwing_ops::release_memory();
     let mut progress = TrainingProgress::judging(&job, quiet).until(&interrupt);
     let judged = job.judge(fit, Some(&checkpoints), &mut progress);
     progress.finish();
@@ -220,6 +221,7 @@ fn run_among(arguments: &Arguments, team: &Team) -> anyhow::Result<()> {
     };
     // The others have nothing left to do.
     let Some(directory) = directory else { return Ok(()) };
+    lapwing_ops::release_memory();
     let results = Results::new(&prepared, &job, &mut fit, None)?;
     directory.write(&job, &fit, &results)?;
 
