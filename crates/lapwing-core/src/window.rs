@@ -47,8 +47,9 @@ pub(crate) struct Window {
 
 /// Numbers of a place after the first round.
 const PLACE: usize = 3;
-/// Losses that there is room for at first: as many as fit into the smallest piece of memory there is.
-const FIRST: usize = 3;
+/// Losses that there is room for at first, as many as fit into the smallest piece of memory there is, and then: pieces that
+/// grow little by little leave holes behind that nobody can use.
+const ROOM: (usize, usize) = (3, 32);
 
 impl Window {
     pub(crate) fn push(&mut self, loss: f64, history_length: usize) {
@@ -57,8 +58,8 @@ impl Window {
         }
         if self.is_first_round() {
             if self.ring.capacity() == self.cursor {
-                let more = self.cursor.max(FIRST).min(history_length - self.cursor);
-                self.ring.reserve_exact(more);
+                let room = if self.cursor == 0 { ROOM.0 } else { ROOM.1.max(4 * self.cursor) };
+                self.ring.reserve_exact(room.min(history_length) - self.cursor);
             }
             self.ring.push(loss);
         } else {
@@ -278,7 +279,7 @@ mod tests {
         let mut window = Window::default();
         for held in 1..=25 {
             window.push(0.5, 25);
-            assert!(window.ring.capacity() <= 25.min(2 * held + 1), "{held}");
+            assert_eq!(window.ring.capacity(), if held <= 3 { 3 } else { 25 }, "{held}");
         }
         window.push(0.5, 25);
         assert_eq!((window.ring.capacity(), window.count(), window.cursor), (75, 25, 1));
