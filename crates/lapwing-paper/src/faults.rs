@@ -2,7 +2,8 @@
 //! and two choices of the rule left out. For experiments on what they do, and for nothing else.
 //!
 //! It is written as plainly as it can be: every statistic is summed anew over the histories. Without a fault it is the rule with
-//! the ties of the package; with the three of the package it goes the way of the package's traces.
+//! the ties of the package; with the three of the package it goes the way of
+//! the package's traces, all but the one whose losses are not numbers.
 
 use std::collections::VecDeque;
 
