@@ -198,16 +198,17 @@ impl Kept {
     /// # Errors
     /// Where it is none of ours, or cannot be read.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, CacheError> {
-        let mut file = match File::open(path) {
+        // Before it is opened: a pipe would wait for somebody who writes.
+        let about = match std::fs::metadata(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            file => file?,
+            about => about?,
         };
         let foreign = || CacheError::Foreign(path.to_owned());
-        let about = file.metadata()?;
         let size = about.len();
         if !about.is_file() || size < END as u64 {
             return Err(foreign());
         }
+        let mut file = File::open(path)?;
         let mut end = [0; END];
         file.seek(SeekFrom::Start(size - END as u64))?;
         file.read_exact(&mut end)?;
