@@ -203,7 +203,7 @@ impl<K: Hash + Eq> Lap<K> {
 
     /// Where one source stands; `None` if it has never been seen. Costs O(S): for all sources,
     /// call [`sources`](Self::sources).
-    pub fn status<Q>(&self, source: &Q) -> Option<SourceStatus<'_, K>>
+    pub fn status<Q>(&self, source: &Q) -> Option<SourceStatus<&K>>
     where
         Q: Hash + Equivalent<K> + ?Sized,
     {
@@ -212,7 +212,7 @@ impl<K: Hash + Eq> Lap<K> {
     }
 
     /// Where every source stands, in order of first appearance.
-    pub fn sources(&self) -> impl ExactSizeIterator<Item = SourceStatus<'_, K>> {
+    pub fn sources(&self) -> impl ExactSizeIterator<Item = SourceStatus<&K>> {
         let known = self.names.iter().zip(&self.sources).zip(self.references());
         known.map(|((source, known), reference)| SourceStatus {
             source,
@@ -281,7 +281,6 @@ impl<K: Hash + Eq> Lap<K> {
         self.names.insert(source.to_owned());
         self.sources.push(Source::default());
         self.places.push(ABSENT);
-        self.tree.grow(self.sources.len());
         Ok(slot)
     }
 
@@ -391,7 +390,6 @@ impl<K: Hash + Eq> Lap<K> {
     /// Brings all that is derived up to date with sources that were set from outside.
     pub(crate) fn rebuild(&mut self) {
         self.places.resize(self.sources.len(), ABSENT);
-        self.tree.grow(self.sources.len());
         let slots = 0..self.sources.len() as u32;
         let complete = |slot: &u32| {
             self.sources[*slot as usize].window.is_complete(self.config.history_length)
@@ -438,6 +436,20 @@ mod tests {
         assert!(MOST_SOURCES.is_power_of_two());
         assert_eq!(2 * MOST_SOURCES - 1, u64::from(u32::MAX));
         assert!(LapError::TooManySources.to_string().contains("2,147,483,648"));
+    }
+
+    #[test]
+    fn histories_that_are_not_complete_take_no_room_in_the_tree() {
+        let config = LapConfig { history_length: 3, ..LapConfig::default() };
+        let mut lap = Lap::<u32>::new(config).unwrap();
+        let many: Vec<u32> = (0..1000).collect();
+        for _ in 0..2 {
+            lap.weigh(&[0.5; 1000], &many).unwrap();
+        }
+        assert_eq!(lap.tree.leaves(), 1);
+        lap.weigh(&[0.5, 0.7], &[0, 4]).unwrap();
+        assert_eq!(lap.tree.leaves(), 8);
+        assert!(lap.sources().all(|known| known.reference.is_some() && known.judged <= 1));
     }
 
     /// Everything that can be seen from outside.

@@ -85,9 +85,9 @@ pub struct Reference {
 
 /// Where a source stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SourceStatus<'a, K> {
+pub struct SourceStatus<K> {
     /// The source.
-    pub source: &'a K,
+    pub source: K,
     /// Samples seen, those with a loss that is not finite included.
     pub rows: u64,
     /// Batches in which it had a finite loss.
@@ -108,4 +108,23 @@ pub struct SourceStatus<'a, K> {
     pub above: u64,
     /// The first of these.
     pub first_departure_step: Option<u64>,
+}
+
+impl<K> SourceStatus<K> {
+    /// The same under another name, for one that shall outlive the rule it comes from.
+    pub fn named<N>(self, source: N) -> SourceStatus<N> {
+        SourceStatus {
+            source,
+            rows: self.rows,
+            batches: self.batches,
+            unreliability: self.unreliability,
+            weight: self.weight,
+            mean_loss: self.mean_loss,
+            reference: self.reference,
+            nonfinite: self.nonfinite,
+            judged: self.judged,
+            above: self.above,
+            first_departure_step: self.first_departure_step,
+        }
+    }
 }

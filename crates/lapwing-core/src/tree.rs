@@ -37,12 +37,12 @@ impl Tree {
         }
     }
 
-    fn leaves(&self) -> usize {
+    pub(crate) fn leaves(&self) -> usize {
         self.nodes.len() / 2
     }
 
     /// Makes room for `sources` leaves.
-    pub(crate) fn grow(&mut self, sources: usize) {
+    fn grow(&mut self, sources: usize) {
         let (old, new) = (self.leaves(), sources.next_power_of_two());
         if new <= old {
             return;
@@ -55,8 +55,10 @@ impl Tree {
         self.nodes = nodes;
     }
 
-    /// Replaces a leaf. What stands above it is out of date until it is chosen and merged.
+    /// Replaces a leaf. What stands above it is out of date until it is chosen and merged. Leaves
+    /// never set take no room behind the last one that was.
     pub(crate) fn set(&mut self, source: u32, moments: Moments) {
+        self.grow(source as usize + 1);
         let leaf = self.leaves() + source as usize;
         self.nodes[leaf] = moments;
     }
@@ -135,7 +137,6 @@ mod tests {
     fn everybody_but_one_is_the_merge_of_everybody_else() {
         let mut tree = Tree::new();
         for sources in 1..40u32 {
-            tree.grow(sources as usize);
             tree.set(sources - 1, leaf(sources - 1));
             tree.choose(&[sources - 1]);
             tree.merge();
@@ -161,7 +162,6 @@ mod tests {
     #[test]
     fn nothing_is_lost_when_the_one_left_out_holds_all_the_weight() {
         let mut tree = Tree::new();
-        tree.grow(3);
         let weightless = |mean| Moments { mass: Mass::exp(-1e5), mean, variance: 0.0 };
         tree.set(0, weightless(1.0));
         tree.set(1, Moments { mass: Mass::ONE, mean: 1e9, variance: 1e18 });

@@ -125,7 +125,7 @@ impl SourceRow {
     ];
 
     /// What the rule knows of a source; not yet judged.
-    pub fn seen<K>(name: impl Into<String>, status: &SourceStatus<'_, K>) -> Self {
+    pub fn seen<K>(name: impl Into<String>, status: &SourceStatus<K>) -> Self {
         Self {
             source: name.into(),
             rows: status.rows,

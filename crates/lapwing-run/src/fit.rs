@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use lapwing_core::{Alone, Lap, Peers};
+use lapwing_core::{Alone, Lap, Peers, SourceStatus};
 use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
 use lapwing_sample::{Augmented, Change, Data, InputSpec, Samples};
@@ -118,6 +118,22 @@ pub struct Fit {
     pub trajectory: Vec<TrajectoryPoint>,
     /// What networks that have not seen the labels say of them, once [`Job::judge`] has asked them.
     pub labels: Result<JudgedLabels, Unjudged>,
+}
+
+/// Where sources stand at the end of a run, when the run itself is gone.
+pub(crate) struct Standings {
+    weights: Vec<f64>,
+    seen: Vec<SourceStatus<u32>>,
+}
+
+impl Standings {
+    /// The weight of every source, and what the rule knows of those that it has seen.
+    pub(crate) fn new(weights: Vec<f64>, lap: Option<&Lap<u32>>) -> Self {
+        let seen = lap.map_or_else(Vec::new, |lap| {
+            lap.sources().map(|status| status.named(*status.source)).collect()
+        });
+        Self { weights, seen }
+    }
 }
 
 impl<'a> Job<'a> {
@@ -280,13 +296,20 @@ impl<'a> Job<'a> {
             // Whoever stops while labels are judged shall find the network as it is.
             trainer.save(&saved.directory, &witness)?;
         }
-        let trajectory = witness.recorder.into_points();
+        let (model, history) = (Learnt::Network(trainer.model()?), trainer.history().to_vec());
+        let weights = (0..self.dataset.sources.names.len() as u32)
+            .map(|source| trainer.standing(source).weight)
+            .collect();
+        let standings = Standings::new(weights, trainer.method().lap());
+        // Histories go before the facts come: of a million sources, both fill half a gigabyte.
+        drop(trainer);
+        lapwing_ops::release_memory();
         Ok(Some(Fit {
-            model: Learnt::Network(trainer.model()?),
-            history: trainer.history().to_vec(),
-            steps: trainer.history().last().map_or(0, |epoch| epoch.step),
-            sources: self.facts(|source| trainer.standing(source).weight, trainer.method().lap()),
-            trajectory,
+            model,
+            steps: history.last().map_or(0, |epoch| epoch.step),
+            history,
+            sources: self.facts(standings),
+            trajectory: witness.recorder.into_points(),
             labels: Err(Unjudged::NotAsked),
         }))
     }
@@ -342,11 +365,7 @@ impl<'a> Job<'a> {
     }
 
     /// What is known of every source: its weight, and what the rule has seen of it.
-    pub(crate) fn facts(
-        &self,
-        weight: impl Fn(u32) -> f64,
-        lap: Option<&Lap<u32>>,
-    ) -> Vec<SourceRow> {
+    pub(crate) fn facts(&self, standings: Standings) -> Vec<SourceRow> {
         let guards = self.method.guards();
         let ruling = |source: u32| {
             let rulings = [(&guards.blocked, Ruling::Blocked), (&guards.trusted, Ruling::Trusted)];
@@ -354,9 +373,10 @@ impl<'a> Job<'a> {
         };
         let mut facts: Vec<SourceRow> = (0..)
             .zip(&self.dataset.sources.names)
-            .map(|(source, name)| SourceRow {
+            .zip(standings.weights)
+            .map(|((source, name), weight)| SourceRow {
                 source: name.clone(),
-                weight: weight(source),
+                weight,
                 rule_weight: 1.0,
                 ruling: ruling(source),
                 ..SourceRow::default()
@@ -365,9 +385,8 @@ impl<'a> Job<'a> {
         for &row in &self.split.train {
             facts[self.dataset.sources.codes[row as usize] as usize].rows += 1;
         }
-        let Some(lap) = lap else { return facts };
-        for status in lap.sources() {
-            let known = &mut facts[*status.source as usize];
+        for status in standings.seen {
+            let known = &mut facts[status.source as usize];
             *known = SourceRow {
                 rows: known.rows,
                 ruling: known.ruling,

@@ -8,7 +8,7 @@ use lapwing_sample::{Loss, Samples, Task};
 use lapwing_train::{Epoch, Guards, METHODS, Observer, Resumed, SourceStep, Standing, Step};
 use lapwing_trees::{Round, Say, TreesConfig, boost};
 
-use crate::fit::{Witness, data};
+use crate::fit::{Standings, Witness, data};
 use crate::settings::LossName;
 use crate::{
     Checkpoints, Choice, Fit, Job, Learnt, ModelKind, RunError, Settings, Unjudged, Watch,
@@ -156,7 +156,7 @@ impl Job<'_> {
         Ok(Some(Fit {
             steps: trees.rehearsal as u64,
             history,
-            sources: self.facts(|source| grown.weights[source as usize], Some(&grown.lap)),
+            sources: self.facts(Standings::new(grown.weights, Some(&grown.lap))),
             model: Learnt::Trees(grown.forest),
             trajectory: witness.recorder.into_points(),
             labels: Err(Unjudged::NotAsked),
