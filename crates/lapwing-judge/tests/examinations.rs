@@ -219,6 +219,12 @@ fn the_course_of_training_is_a_finding_without_rows() {
 }
 
 #[test]
+fn a_source_that_never_departed_is_not_said_to_have() {
+    let row = SourceRow { judged: 100, above: 0, ..source("odd", Verdict::Unreliable) };
+    assert!(words(&examine(&Case::new(&[row], None).unwrap()).remove(0)).is_empty());
+}
+
+#[test]
 fn every_finding_is_a_sentence_and_reads_back_as_it_was_written() {
     let mut all = confused(Verdict::Unreliable, &[&[50, 50], &[0, 0]]);
     all.extend(confused(Verdict::Unreliable, &[&[30, 0], &[0, 0]]));
@@ -241,7 +247,7 @@ fn every_finding_is_a_sentence_and_reads_back_as_it_was_written() {
     for given in patterns {
         all.extend(regressed(given));
     }
-    let row = SourceRow { judged: 10, nonfinite: 3, ..source("odd", Verdict::Suspect) };
+    let row = SourceRow { judged: 10, above: 4, nonfinite: 3, ..source("odd", Verdict::Suspect) };
     all.extend(examine(&Case::new(&[row], None).unwrap()).remove(0));
     // Sources with these are in the tests of inputs and of shuffled labels, which look at the sentences as well.
     let rest = [

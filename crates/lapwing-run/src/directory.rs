@@ -20,7 +20,7 @@
 //! One process at a time trains in a directory. Files of other names are never touched. `docs/formats.md` says what is
 //! in each file, and what is promised.
 
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,7 +30,6 @@ use lapwing_store::{
     AtomicFile, Digested, DirectoryLock, StoreError, Successor, is_ours, replace, sweep,
 };
 use lapwing_train::CheckpointDir;
-use serde::Serialize;
 
 use crate::fit::close_names;
 use crate::folds::{MOST_FOLDS, fold_checkpoints};
@@ -293,25 +292,24 @@ impl RunDirectory {
 
     /// Writes everything a finished run leaves.
     pub fn write(&self, job: &Job<'_>, fit: &Fit, results: &Results) -> Result<(), RunError> {
-        let damaged =
-            |name: &str, reason: String| RunError::Damaged { path: self.path.join(name), reason };
         let mut digests = Vec::new();
-        let mut write = |name: &'static str, bytes: Vec<u8>| {
-            digests.push((name, blake3::hash(&bytes)));
-            replace(&self.work.join(name), &[&bytes])
+        let mut write = |name: &'static str, content: &dyn Fn(&mut dyn Write) -> io::Result<()>| {
+            digests.push((name, write_parts(&self.work.join(name), content)?));
+            Ok::<(), RunError>(())
         };
-        write(METRICS, metrics_csv(&results.metrics).into_bytes())?;
-        let trajectory = trajectory_file::encode(&fit.trajectory, &job.dataset().sources.names);
-        write(TRAJECTORY, trajectory.map_err(|error| damaged(TRAJECTORY, error.to_string()))?)?;
-        let sources = sources_file::encode(results.sources());
-        write(SOURCES, sources.map_err(|error| damaged(SOURCES, error.to_string()))?)?;
-        let rows = rows_file::encode(job.dataset(), fit.labels.as_ref().ok());
-        write(ROWS, rows.map_err(|error| damaged(ROWS, error.to_string()))?)?;
+        write(METRICS, &|out| out.write_all(metrics_csv(&results.metrics).as_bytes()))?;
+        let trajectory = trajectory_file::encode(&fit.trajectory, &job.dataset().sources.names)
+            .map_err(|error| RunError::Damaged {
+                path: self.path.join(TRAJECTORY),
+                reason: error.to_string(),
+            })?;
+        write(TRAJECTORY, &|out| out.write_all(&trajectory))?;
+        write(SOURCES, &|out| sources_file::write(results.sources(), out))?;
+        write(ROWS, &|out| rows_file::write(job.dataset(), fit.labels.as_ref().ok(), out))?;
         if let Some(items) = &results.items {
-            let items = items_file::encode(items);
-            write(ITEMS, items.map_err(|error| damaged(ITEMS, error.to_string()))?)?;
+            write(ITEMS, &|out| items_file::write(items, out))?;
         }
-        digests.push((REPORT_DATA, write_json(&self.work.join(REPORT_DATA), &results.report)?));
+        write(REPORT_DATA, &|out| Ok(serde_json::to_writer(out, &results.report)?))?;
         let page = lapwing_report::render(&results.report)?;
         replace(&self.work.join(REPORT), &[page.as_bytes()])?;
         let description = model_file::write(&self.work, &fit.model, &job.input)?;
@@ -476,10 +474,13 @@ fn absolute(settings: &Settings) -> Result<Settings, RunError> {
     Ok(Settings { data, test, cache, ..settings.clone() })
 }
 
-/// Writes a value as JSON without ever holding the text, and returns its digest.
-fn write_json(path: &Path, value: &impl Serialize) -> Result<blake3::Hash, RunError> {
+/// Writes a file part by part, so that all of it need never be held, and returns its digest.
+fn write_parts(
+    path: &Path,
+    content: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+) -> Result<blake3::Hash, RunError> {
     let mut buffered = BufWriter::new(Digested::new(AtomicFile::create(path)?));
-    serde_json::to_writer(&mut buffered, value).map_err(|error| failed(path)(error.into()))?;
+    content(&mut buffered).map_err(failed(path))?;
     let digested = buffered.into_inner().map_err(|error| failed(path)(error.into_error()))?;
     let (file, digest) = digested.finish();
     file.commit()?;

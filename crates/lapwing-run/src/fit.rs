@@ -271,6 +271,8 @@ impl<'a> Job<'a> {
         if let Some((trees, _)) = &self.trees {
             return self.grow(trees, checkpoints, watch);
         }
+        // What reading and planning have left behind.
+        lapwing_ops::release_memory();
         let bound = self.dataset.bind(&self.input)?;
         let bound = Augmented::new(&*bound, self.changes());
         let data = data(self.dataset, self.split, &bound);

@@ -1,5 +1,7 @@
 //! `items.csv`: what all answers on an item and the network together make of it.
 
+use std::io::{self, Write};
+
 use lapwing_core::{Answers, Consensus};
 use lapwing_sample::{Samples, Targets};
 use lapwing_train::Predictions;
@@ -89,11 +91,11 @@ pub(crate) fn items(
 }
 
 /// The file.
-pub(crate) fn encode(items: &[ItemRow]) -> Result<Vec<u8>, csv::Error> {
-    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+pub(crate) fn write(items: &[ItemRow], out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(out);
     writer.write_record(["item", "label", "probability", "answers", "disagreement"])?;
     for item in items {
         writer.serialize(item)?;
     }
-    writer.into_inner().map_err(|error| error.into_error().into())
+    writer.flush()
 }

@@ -1,5 +1,7 @@
 //! `rows.csv`: the rows whose labels were judged by networks that had not seen them, worst first.
 
+use std::io::{self, Write};
+
 use lapwing_data::{DataError, Dataset, Kind};
 use lapwing_report::DoubtfulRow;
 use lapwing_sample::Targets;
@@ -56,19 +58,20 @@ fn text(dataset: &Dataset, row: u32) -> Option<String> {
 }
 
 /// The file; nothing but its header where no label was judged.
-pub(crate) fn encode(
+pub(crate) fn write(
     dataset: &Dataset,
     labels: Option<&JudgedLabels>,
-) -> Result<Vec<u8>, csv::Error> {
-    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(out);
     let text = dataset.schema.features().any(|column| column.kind == Kind::Text);
     writer.write_record(COLUMNS.into_iter().chain(text.then_some("text")))?;
     if let Some(labels) = labels {
         for place in labels.worst_first() {
-            writer.serialize(row(dataset, labels, place).map_err(std::io::Error::other)?)?;
+            writer.serialize(row(dataset, labels, place).map_err(io::Error::other)?)?;
         }
     }
-    writer.into_inner().map_err(|error| error.into_error().into())
+    writer.flush()
 }
 
 /// The first rows that are chosen.

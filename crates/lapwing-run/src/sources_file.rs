@@ -1,14 +1,16 @@
 //! `sources.csv`: one row per source, in the order of the table.
 
+use std::io::{self, Write};
+
 use lapwing_judge::SourceRow;
 
-pub(crate) fn encode(rows: &[SourceRow]) -> Result<Vec<u8>, csv::Error> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+pub(crate) fn write(rows: &[SourceRow], out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
     writer.write_record(SourceRow::COLUMNS)?;
     for row in rows {
         writer.serialize(SourceRow::COLUMNS.map(|column| row.cell(column)))?;
     }
-    writer.into_inner().map_err(|error| error.into_error().into())
+    writer.flush()
 }
 
 #[cfg(test)]
@@ -27,7 +29,8 @@ mod tests {
         };
         let names = ["a,b", "\"q\"\n", "=1+1", " x "];
         let rows = names.map(|name| SourceRow { source: name.to_owned(), ..row.clone() });
-        let bytes = encode(&rows).unwrap();
+        let mut bytes = Vec::new();
+        write(&rows, &mut bytes).unwrap();
         let text = String::from_utf8(bytes.clone()).unwrap();
         assert!(text.starts_with(
             "source,rows,batches,unreliability,weight,mean_loss,reference_loss,reference_std,\

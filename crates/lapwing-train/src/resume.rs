@@ -90,10 +90,13 @@ impl Trainer<'_> {
         directory: &CheckpointDir,
         observer: &dyn Observer,
     ) -> Result<(), TrainError> {
-        match self.learner.workers.peers.rank() {
-            0 => Ok(directory.save(&self.checkpoint(observer)?)?),
-            _ => Ok(()),
+        if self.learner.workers.peers.rank() == 0 {
+            directory.save(&self.checkpoint(observer)?)?;
+            // The image of a million sources takes 200 MB, which the next one would find torn by histories that have grown
+            // in between.
+            lapwing_ops::release_memory();
         }
+        Ok(())
     }
 
     /// The run as it is between two steps.

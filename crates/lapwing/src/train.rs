@@ -223,6 +223,7 @@ fn run_among(arguments: &Arguments, team: &Team) -> anyhow::Result<()> {
     let Some(directory) = directory else { return Ok(()) };
     lapwing_ops::release_memory();
     let results = Results::new(&prepared, &job, &mut fit, None)?;
+    lapwing_ops::release_memory();
     directory.write(&job, &fit, &results)?;
 
     for warning in &results.limits {

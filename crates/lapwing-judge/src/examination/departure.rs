@@ -17,7 +17,10 @@ pub struct Departure {
 
 impl Examination for Departure {
     fn examine(subject: &Subject<'_>) -> Option<Finding<Self>> {
-        let (step, share_above) = (subject.row().first_departure_step, subject.row().share_above());
+        let row = subject.row();
+        // A source that never was above the threshold has other faults, or none.
+        let (step, share_above) =
+            (row.first_departure_step, row.share_above().filter(|share| *share > 0.0));
         (step.is_some() || share_above.is_some())
             .then(|| Finding::new(Self { step, share_above }, share_above.unwrap_or(0.0)))
     }
