@@ -60,6 +60,15 @@ pub enum Warning {
         /// The first of them, and why.
         first: String,
     },
+    /// Names that are the same but for case and spaces, and are told apart all the same.
+    NamesAlike {
+        /// Whether they are those of sources; else of classes.
+        sources: bool,
+        /// How many there are beside those that they are like.
+        count: u64,
+        /// The first two.
+        first: (String, String),
+    },
     /// On average a class has fewer than two rows; the target may be the wrong column.
     ManyClasses {
         /// Classes.
@@ -110,6 +119,18 @@ impl fmt::Display for Warning {
                     "rows left out because their pictures cannot be read: {rows} (the first: {first})"
                 )
             }
+            Self::NamesAlike { sources, count, first: (one, other) } => write!(
+                f,
+                "{} {} in case or spaces alone, such as {other:?} from {one:?}: they are told apart, correct the table if they \
+                 are the same",
+                match (sources, count) {
+                    (true, 1) => "a source".to_owned(),
+                    (true, count) => format!("{count} sources"),
+                    (false, 1) => "a class".to_owned(),
+                    (false, count) => format!("{count} classes"),
+                },
+                if *count == 1 { "differs from another one" } else { "differ from others" },
+            ),
             Self::ManyClasses { classes, rows } => {
                 write!(f, "the target has {classes} classes in {rows} rows")
             }

@@ -288,6 +288,28 @@ fn rows_without_target_or_source_are_dropped_and_counted() {
 }
 
 #[test]
+fn classes_and_sources_that_differ_in_case_or_spaces_alone_are_a_warning() {
+    let rows = ["high,A", "low,A", "HIGH,b", "low,b", "Low,ward 1", "high,ward  1", "mid,A"];
+    let table: String = (0..).zip(rows).map(|(at, row)| format!("{at},{row}\n")).collect();
+    let told = read(&format!("x,y,s\n{table}")).unwrap().warnings;
+    let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    let alike = |sources, count, first| Warning::NamesAlike { sources, count, first };
+    let classes =
+        told.iter().find(|warning| matches!(warning, Warning::NamesAlike { sources: false, .. }));
+    let Some(Warning::NamesAlike { count: 2, first, .. }) = classes else { panic!("{told:?}") };
+    assert_eq!(first.0.to_lowercase(), first.1.to_lowercase());
+    assert!(told.contains(&alike(true, 1, pair("ward 1", "ward  1"))), "{told:?}");
+    assert_eq!(
+        alike(true, 1, pair("a", "A")).to_string(),
+        "a source differs from another one in case or spaces alone, such as \"A\" from \"a\": they are told apart, correct the \
+         table if they are the same"
+    );
+    assert!(
+        alike(false, 2, pair("a", "A")).to_string().starts_with("2 classes differ from others in")
+    );
+}
+
+#[test]
 fn one_source_or_a_source_per_row_is_a_warning() {
     assert_eq!(read("x,s,y\n1,a,0\n2,a,1\n").unwrap().warnings, [Warning::OneSource("a".into())]);
     assert_eq!(read("x,s,y\n1,a,0\n2,b,1\n").unwrap().warnings, [Warning::SourcePerRow(2)]);

@@ -296,9 +296,18 @@ impl<'a> ColumnOf<'a> {
         upto(self.all(), value) - upto(self.own(), value)
     }
 
-    /// The share of the others' values that are this one, rather too large where they are few.
+    /// The share of the others' values that are this one, rather too large where they are few: what chance is reckoned with.
     pub(crate) fn others_share_at(&self, value: f64) -> f64 {
-        at_most((self.others_upto(value) - self.others_below(value)) as f64, self.others() as f64)
+        at_most(self.others_at(value), self.others() as f64)
+    }
+
+    /// That share as it is: what people are told.
+    pub(crate) fn others_seen_at(&self, value: f64) -> f64 {
+        self.others_at(value) / self.others().max(1) as f64
+    }
+
+    fn others_at(&self, value: f64) -> f64 {
+        (self.others_upto(value) - self.others_below(value)) as f64
     }
 
     /// Rows that are looked at, and how many have no value: of the source, and of the others.

@@ -50,6 +50,7 @@ mod rows;
 mod source;
 mod structure;
 mod unseen;
+mod values;
 mod verdict;
 
 pub use case::{Case, Subject};
@@ -65,4 +66,5 @@ pub use residuals::Residuals;
 pub use rows::{Answered, Answers, Column, Features, Rows, Times};
 pub use source::{Cell, Ruling, SourceRow};
 pub use unseen::{JudgedSource, LabelNoise, RowNoise, SourceNoise, Unseen, unseen};
+pub use values::explained;
 pub use verdict::{FEWEST_JUDGEMENTS, FEWEST_ROWS, Reason, Verdict};

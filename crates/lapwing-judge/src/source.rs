@@ -168,6 +168,14 @@ impl SourceRow {
         self.reasons = judged.reasons;
     }
 
+    /// Reconsiders a verdict on values that rests on losses, once its label errors are known, by the share of their spread
+    /// that the model [explains](crate::explained): difficult rows have high losses, too.
+    pub fn reconsider(&mut self, explained: Option<f64>) {
+        let (verdict, reasons) = verdict::reconsidered(self, explained);
+        self.verdict = verdict;
+        self.reasons.extend(reasons);
+    }
+
     /// Share of its judgements in which its loss was above the threshold.
     pub fn share_above(&self) -> Option<f64> {
         (self.judged > 0).then(|| self.above as f64 / self.judged as f64)

@@ -17,7 +17,14 @@
 //! the run, because a source that is in one batch of ten cannot collect more. Fewer rows than ten are few enough to be
 //! hard by chance: their mean loss strays further than the threshold in about one clean source of ten.
 //!
-//! A loss cannot tell difficult rows from wrong labels: `hard` and `different` come of [`unseen`](crate::unseen) alone.
+//! A loss cannot tell difficult rows from wrong labels. For classes, [`unseen`](crate::unseen) can. For values, a source that
+//! is flagged is reconsidered by what the model says of its rows ([`SourceRow::reconsider`]), of which it has learnt little
+//! where they weighed little:
+//!
+//! | | at least half of their spread [explained](crate::explained) | less |
+//! |---|---|---|
+//! | interval of the label errors from 0.12 on | `suspect` at most | as it was |
+//! | it begins below that | `hard` | `suspect` at most |
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +36,10 @@ pub const FEWEST_ROWS: u64 = 10;
 pub const FEWEST_JUDGEMENTS: u64 = 20;
 /// Weight below which a source is no longer called reliable.
 const LIGHT: f64 = 0.5;
+/// Where the interval of the share of wrong values must begin for `unreliable`: as that of a noise rate.
+const WRONG: f64 = 0.12;
+/// The share of the spread of its values by which a source is difficult rather than wrong.
+const EXPLAINED: f64 = 0.5;
 
 /// The verdict on a source, worst first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -172,6 +183,42 @@ pub enum Reason {
         /// The limit.
         least: f64,
     },
+    /// The model explains much of how its values differ.
+    Explained {
+        /// The share of their spread.
+        share: f64,
+        /// The limit.
+        least: f64,
+    },
+    /// Hardly more of its values are far from the model than is usual.
+    Near {
+        /// The share that is, beyond what is usual.
+        share: f64,
+        /// Where its interval begins.
+        low: f64,
+        /// The limit for that.
+        least: f64,
+    },
+}
+
+/// What becomes of a verdict on values that rests on losses, and the reasons that are added.
+pub(crate) fn reconsidered(seen: &SourceRow, explained: Option<f64>) -> (Verdict, Vec<Reason>) {
+    let mut reasons = Vec::new();
+    if !seen.verdict.is_flagged() {
+        return (seen.verdict, reasons);
+    }
+    if let Some(share) = explained.filter(|share| *share >= EXPLAINED) {
+        reasons.push(Reason::Explained { share, least: EXPLAINED });
+    }
+    if let Some(error) = seen.label_error.filter(|error| error.low < WRONG) {
+        reasons.push(Reason::Near { share: error.estimate, low: error.low, least: WRONG });
+    }
+    let verdict = match reasons.len() {
+        0 => seen.verdict,
+        1 => Verdict::Suspect,
+        _ => Verdict::Hard,
+    };
+    (verdict, reasons)
 }
 
 /// The verdict, and why.
@@ -274,6 +321,26 @@ mod tests {
         );
         let light = SourceRow { rule_weight: 0.3, ..seen(1000, 300, 60) };
         assert_eq!(reasons(&light)[2], Reason::Light { weight: 0.3, most: 0.5 });
+    }
+
+    #[test]
+    fn values_that_the_model_explains_are_difficult_and_not_wrong() {
+        let interval = |low| Some(crate::Interval { estimate: low + 0.05, low, high: low + 0.1 });
+        let after = |verdict, low, explained| {
+            let row = SourceRow { verdict, label_error: interval(low), ..SourceRow::default() };
+            let mut row = SourceRow { reasons: vec![Reason::OneLabel], ..row };
+            row.reconsider(explained);
+            (row.verdict, row.reasons.len() - 1)
+        };
+        use Verdict::{Hard, Reliable, Suspect, Unreliable};
+        assert_eq!(after(Unreliable, 0.04, Some(0.8)), (Hard, 2));
+        assert_eq!(after(Unreliable, 0.2, Some(0.8)), (Suspect, 1));
+        assert_eq!(after(Unreliable, 0.04, Some(0.3)), (Suspect, 1));
+        assert_eq!(after(Unreliable, 0.2, Some(0.3)), (Unreliable, 0));
+        assert_eq!(after(Unreliable, 0.2, None), (Unreliable, 0));
+        assert_eq!(after(Suspect, 0.04, Some(0.8)), (Hard, 2));
+        assert_eq!(after(Suspect, 0.2, Some(-3.0)), (Suspect, 0));
+        assert_eq!(after(Reliable, 0.04, Some(0.8)), (Reliable, 0));
     }
 
     #[test]

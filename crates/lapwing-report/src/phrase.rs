@@ -60,9 +60,12 @@ mod tests {
         );
         let moves = |n: usize| (0..n).map(|i| (i.to_string(), (i + 1).to_string())).collect();
         let renumbered = said(RenumberedClasses { moves: moves(3) }, &[]);
-        assert!(renumbered.contains("(“0” → “1”, “1” → “2”, “2” → “3”)"), "{renumbered}");
+        assert!(
+            renumbered.contains("(it gives “0” for “1”, “1” for “2”, “2” for “3”)"),
+            "{renumbered}"
+        );
         let renumbered = said(RenumberedClasses { moves: moves(5) }, &[]);
-        assert!(renumbered.contains("“3” → “4”, …)"), "{renumbered}");
+        assert!(renumbered.contains("“3” for “4”, …)"), "{renumbered}");
     }
 
     #[test]

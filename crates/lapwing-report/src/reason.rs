@@ -12,7 +12,7 @@ pub fn reason(row: &SourceRow) -> String {
             "Nothing speaks against its labels: the noise rate is {}.",
             number::percent_range(noise.noise_rate.low, noise.noise_rate.high)
         ),
-        (Verdict::Reliable, None) => "Its loss is no higher than that of the others.".to_owned(),
+        (Verdict::Reliable, None) => "Its loss stayed within the threshold.".to_owned(),
         (Verdict::Suspect, Some(_)) if row.reasons.contains(&Reason::OneLabel) => format!(
             "{}; whether it is wrong, or alone in knowing these rows, no method can tell.",
             capitalised(&said.join(", and "))
@@ -23,6 +23,10 @@ pub fn reason(row: &SourceRow) -> String {
                 capitalised(&said.join(", and "))
             )
         }
+        (Verdict::Hard, None) => format!(
+            "{}: its rows are difficult, and nothing says that its targets are wrong.",
+            capitalised(&said.join(", and "))
+        ),
         (Verdict::Different, Some(_)) => {
             format!("{}; nothing speaks against its labels.", capitalised(&said.join(", and ")))
         }
@@ -33,6 +37,7 @@ pub fn reason(row: &SourceRow) -> String {
 
 fn clause(row: &SourceRow, reason: &Reason) -> String {
     let percent = number::percent;
+    let explained = row.reasons.iter().any(|reason| matches!(reason, Reason::Explained { .. }));
     match *reason {
         Reason::FewRows { rows, least } => {
             format!("it has {}, and a verdict takes {}", counted(rows, "row"), number::count(least))
@@ -86,6 +91,16 @@ fn clause(row: &SourceRow, reason: &Reason) -> String {
             "the classes of its rows are not those of the others ({} of them would have to change)",
             percent(distance)
         ),
+        Reason::Explained { share, .. } => {
+            format!("the model explains {} of how its targets differ", percent(share))
+        }
+        Reason::Near { share, .. } if !explained => format!(
+            "only {} of its targets are further from the model than is usual",
+            percent(share)
+        ),
+        Reason::Near { share, .. } => {
+            format!("only {} of them are further from it than is usual", percent(share))
+        }
     }
 }
 
@@ -165,6 +180,20 @@ mod tests {
         assert_eq!(
             reason(&row(Verdict::Unreliable, grounds)).replace('\u{202F}', " "),
             "Its loss was above the threshold in 65 % of the comparisons, and still was so at the end."
+        );
+        let explained = Reason::Explained { share: 0.81, least: 0.5 };
+        let near = Reason::Near { share: 0.07, low: 0.04, least: 0.12 };
+        let said = |verdict, reasons: &[Reason]| {
+            reason(&row(verdict, reasons.to_vec())).replace('\u{202F}', " ")
+        };
+        assert_eq!(
+            said(Verdict::Hard, &[explained, near]),
+            "The model explains 81 % of how its targets differ, and only 7.0 % of them are further from it than is usual: its \
+             rows are difficult, and nothing says that its targets are wrong."
+        );
+        assert_eq!(
+            said(Verdict::Suspect, &[near]),
+            "Only 7.0 % of its targets are further from the model than is usual."
         );
         let few = vec![Reason::FewRows { rows: 1, least: 10 }];
         assert_eq!(

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use lapwing_data::{Aspect, Dataset};
 use lapwing_judge::{
     Answered, Answers, Case, Column, Evidence, Features, JudgedSource, Rows, SourceRow, Times,
-    WorstRow, examine, label_errors,
+    WorstRow, examine, explained, label_errors,
 };
 use lapwing_sample::{Exhibit, SampleError, Samples, Targets};
 use lapwing_train::Predictions;
@@ -40,19 +40,26 @@ pub(crate) fn judge(
     valid: &Part<'_>,
 ) -> Result<Judgement, RunError> {
     let dataset = job.dataset();
+    let alone = sources.iter().filter(|source| source.rows > 0).count() < 2;
     let mut judged = judged.into_iter();
     for source in &mut sources {
         match judged.next() {
-            Some(judged) => source.judge_by(judged),
-            None => source.judge(job.settings.rule().history_length),
+            // Alone, it cannot be told from the truth.
+            Some(judged) if !alone => source.judge_by(judged),
+            _ => source.judge(job.settings.rule().history_length),
         }
     }
     let (train, valid) = (Lists::new(dataset, train), Lists::new(dataset, valid));
     let verdicts: Vec<_> = sources.iter().map(|source| source.verdict).collect();
     let errors = label_errors(&verdicts, &train.answered(), &valid.answered());
-    for (source, error) in sources.iter_mut().zip(errors) {
+    let explained = explained(&train.answered(), sources.len());
+    for ((source, error), explained) in sources.iter_mut().zip(errors).zip(explained) {
         source.label_error = error;
+        if source.noise.is_none() {
+            source.reconsider(explained);
+        }
     }
+    let verdicts: Vec<_> = sources.iter().map(|source| source.verdict).collect();
 
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by(|&a, &b| sources[a].worst_first(&sources[b]));

@@ -227,7 +227,7 @@ fn run_among(arguments: &Arguments, team: &Team) -> anyhow::Result<()> {
     directory.write(&job, &fit, &results)?;
 
     for warning in &results.limits {
-        say!("warning: {}", uncapitalised(&warning.to_string()));
+        say!("warning: {}", uncapitalised(&warning.to_string()).replace('\u{202f}', " "));
     }
     print(&results, &job, &directory, json)?;
     if !quiet {

@@ -93,10 +93,8 @@ fn noise_table(sources: &[&SourceRow]) -> String {
 
 /// Why the first sources that are not reliable have their verdict, a line each.
 pub(crate) fn reasons(sources: &[&SourceRow]) -> String {
-    let told = |source: &&&SourceRow| {
-        !matches!(source.verdict, Verdict::Reliable | Verdict::Insufficient)
-            && source.noise.is_some()
-    };
+    let told =
+        |source: &&&SourceRow| !matches!(source.verdict, Verdict::Reliable | Verdict::Insufficient);
     let line = |source: &&SourceRow| {
         let reason = lapwing_report::reason(source).replace('\u{202f}', " ");
         format!("  {}: {reason}\n", printable(&source.source))

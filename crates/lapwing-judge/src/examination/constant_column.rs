@@ -32,7 +32,7 @@ impl ConstantColumn {
         let others = column.others_share_at(first);
         let ln_chance = own.len() as f64 * others.ln();
         (others < 0.9 && !column.is_often_constant() && is_beyond_chance(ln_chance, looks))
-            .then_some((first, others))
+            .then_some((first, column.others_seen_at(first)))
     }
 }
 

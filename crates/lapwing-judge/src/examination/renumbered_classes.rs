@@ -29,10 +29,10 @@ impl Examination for RenumberedClasses {
     }
 
     fn words<'a>(&'a self, _: &'a [u64]) -> Vec<Word<'a>> {
-        let mut words = vec![Word::Text("Its labels look renumbered (")];
+        let mut words = vec![Word::Text("Its labels look renumbered (it gives ")];
         for (at, (from, to)) in self.moves.iter().take(SHOWN).enumerate() {
             words.push(Word::Text(if at > 0 { ", " } else { "" }));
-            words.extend([Word::Name(from), Word::Text(" → "), Word::Name(to)]);
+            words.extend([Word::Name(from), Word::Text(" for "), Word::Name(to)]);
         }
         words.push(Word::Text(if self.moves.len() > SHOWN { ", …" } else { "" }));
         words.push(Word::Text(

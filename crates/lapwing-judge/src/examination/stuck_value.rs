@@ -37,7 +37,8 @@ impl StuckValue {
         let (least, times) = OFTEN;
         let ln_chance = ln_at_least(count as f64, own.len() as f64, others);
         let stuck = share >= least && share >= times * others && is_beyond_chance(ln_chance, looks);
-        (stuck && ClippedRange::of(column, looks).is_none()).then_some((value, share, others))
+        let seen = column.others_seen_at(value);
+        (stuck && ClippedRange::of(column, looks).is_none()).then_some((value, share, seen))
     }
 }
 

@@ -8,12 +8,15 @@
 //!
 //! | verdict | when |
 //! |---|---|
-//! | `insufficient` | fewer than [`FEWEST_ROWS`](crate::FEWEST_ROWS) rows, or an interval wider than one half that begins below 0.12 |
-//! | `unreliable` | noise rate at least 0.2, its interval from 0.12 on (for a source with one label only, from 0.7 on); or two classes exchanged |
+//! | `insufficient` | fewer than [`FEWEST_ROWS`](crate::FEWEST_ROWS) rows, or an interval wider than one half of a source that is not `unreliable` |
+//! | `unreliable` | noise rate at least 0.2, its interval from 0.12 on (for a source with one label only, from 0.7 on), and a disagreement of 2.6 standard errors beyond what is expected; or two classes exchanged |
 //! | `hard` | disagreement above that of the others, by 0.1 and by chance, and the network doubts its own answers there as well, by 0.05 and by chance |
-//! | `suspect` | an interval from 0.05 on; or such a disagreement without doubt |
+//! | `suspect` | an interval from 0.05 on, and a disagreement of 2 standard errors beyond what is expected; or one as of `hard` without doubt |
 //! | `different` | other classes than the others', by the network's own word |
 //! | `reliable` | everything else |
+//!
+//! Expected of a source is the network's doubt of its rows, and as much more as it is wrong by on a quarter of the other sources
+//! at most: where outcomes are a matter of chance, every label looks like noise, and no source is to blame.
 //!
 //! The limits were found on handwritten digits with sources of known kinds, and hold on others: the tests simulate sources
 //! with random labels, one label, and a third of the labels exchanged, which must be `unreliable`, beside clean ones that

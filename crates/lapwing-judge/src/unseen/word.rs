@@ -9,6 +9,11 @@ pub(super) const UNRELIABLE: f64 = 0.12;
 const UNRELIABLE_RATE: f64 = 0.2;
 const UNRELIABLE_ONE_LABEL: f64 = 0.7;
 const SUSPECT: f64 = 0.05;
+/// By how many standard errors a source must be contradicted beyond what is expected for the verdicts: by chance alone, one
+/// clean source of two hundred is, and one of forty.
+const SURPRISING: (f64, f64) = (2.6, 2.0);
+/// Which of the others says how far networks are usually wrong about themselves: most sources may be bad.
+const USUALLY_WRONG: f64 = 0.25;
 /// An interval that says nothing.
 const WIDE: f64 = 0.5;
 /// How much more than the others a source is contradicted where rows are hard.
@@ -29,12 +34,20 @@ pub(super) struct Others {
     weight: f64,
     disagreement: f64,
     doubt: f64,
+    /// By how much each source with enough rows is contradicted beyond the networks' doubt, in ascending order.
+    gaps: Vec<f64>,
 }
 
 /// What is usual among the others of a source.
 pub(super) struct Usual {
     disagreement: f64,
     doubt: f64,
+    gap: f64,
+}
+
+/// By how much a source is contradicted beyond the networks' doubt.
+fn gap(source: &SourceNoise) -> f64 {
+    source.disagreement - source.doubt
 }
 
 /// What a source counts for; nothing where it has few rows, or is not to be compared with.
@@ -46,7 +59,10 @@ fn weight(source: &SourceNoise, noisy: bool) -> Option<f64> {
 impl Others {
     pub(super) fn new(all: &[SourceNoise]) -> Self {
         let noisy = !all.iter().any(|source| weight(source, false).is_some());
-        let mut sum = Self { noisy, count: 0, weight: 0.0, disagreement: 0.0, doubt: 0.0 };
+        let many = all.iter().filter(|source| source.rows >= FEWEST_ROWS);
+        let mut gaps: Vec<f64> = many.map(gap).collect();
+        gaps.sort_by(f64::total_cmp);
+        let mut sum = Self { noisy, count: 0, weight: 0.0, disagreement: 0.0, doubt: 0.0, gaps };
         for source in all {
             if let Some(weight) = weight(source, noisy) {
                 sum.count += 1;
@@ -62,14 +78,28 @@ impl Others {
     pub(super) fn of(&self, source: &SourceNoise) -> Usual {
         let (count, own) = weight(source, self.noisy).map_or((0, 0.0), |weight| (1, weight));
         let rest = self.weight - own;
+        let gap = self.gap_without(source);
         if self.count == count || rest <= 0.0 {
-            return Usual { disagreement: source.disagreement, doubt: source.doubt };
+            return Usual { disagreement: source.disagreement, doubt: source.doubt, gap };
         }
         let share = |sum: f64, own_share: f64| ((sum - own * own_share) / rest).clamp(0.0, 1.0);
         Usual {
             disagreement: share(self.disagreement, source.disagreement),
             doubt: share(self.doubt, source.doubt),
+            gap,
         }
+    }
+
+    /// The lower quartile of the gaps of all but one; 0 where there is nobody else.
+    fn gap_without(&self, source: &SourceNoise) -> f64 {
+        let own = match source.rows >= FEWEST_ROWS {
+            true => self.gaps.partition_point(|other| *other < gap(source)),
+            false => self.gaps.len(),
+        };
+        let others = self.gaps.len() - usize::from(own < self.gaps.len());
+        let Some(last) = others.checked_sub(1) else { return 0.0 };
+        let place = (last as f64 * USUALLY_WRONG) as usize;
+        self.gaps[if place < own { place } else { place + 1 }]
     }
 }
 
@@ -79,6 +109,16 @@ impl Usual {
         let (least, errors) = DOUBTED;
         let error = (self.doubt * (1.0 - self.doubt) / source.rows.max(1) as f64).sqrt();
         source.rows >= FEWEST_ROWS && source.doubt >= self.doubt + least.max(errors * error)
+    }
+
+    /// By how many standard errors a source is contradicted beyond what is expected of it: the networks' doubt of its rows, and
+    /// as much more as is usual elsewhere. Where the outcome itself is a matter of chance, or networks are too sure of
+    /// themselves, everybody is contradicted, and nobody stands out.
+    fn surprise(&self, source: &SourceNoise) -> f64 {
+        let expected = (source.doubt + self.gap).clamp(0.0, 1.0);
+        let error = (expected * (1.0 - expected) / source.rows.max(1) as f64).sqrt();
+        // Where none is expected, one row in which they are wrong is the error.
+        (source.disagreement - expected) / error.max(1.0 / source.rows.max(1) as f64)
     }
 }
 
@@ -103,7 +143,8 @@ pub(super) fn word(
     let contradicted = Reason::Contradicted { share: disagreement, others: others.disagreement };
     let doubted = Reason::Doubted { share: doubt, others: others.doubt };
     let is_doubted = others.are_less_doubted_than(source);
-    if low >= UNRELIABLE && rate >= UNRELIABLE_RATE {
+    let surprise = others.surprise(source);
+    if low >= UNRELIABLE && rate >= UNRELIABLE_RATE && surprise >= SURPRISING.0 {
         // A rule that votes for one class may be right on rows that nobody else answers.
         if one_label && low < UNRELIABLE_ONE_LABEL {
             return (Verdict::Suspect, vec![Reason::OneLabel, noise(UNRELIABLE)]);
@@ -112,6 +153,9 @@ pub(super) fn word(
     }
     if let Some(Exchange { rows, share }) = exchange {
         return (Verdict::Unreliable, vec![Reason::Exchanged { rows, share }]);
+    }
+    if high - low > WIDE {
+        return (Verdict::Insufficient, vec![Reason::Wide { low, high, most: WIDE }]);
     }
     let chance = Z * (others.disagreement * (1.0 - others.disagreement) / rows).sqrt();
     if disagreement >= others.disagreement + HARDER + chance {
@@ -122,7 +166,7 @@ pub(super) fn word(
             false => (Verdict::Suspect, vec![contradicted, Reason::Undoubted { share: doubt }]),
         };
     }
-    if low >= SUSPECT {
+    if low >= SUSPECT && surprise >= SURPRISING.1 {
         return (Verdict::Suspect, vec![noise(SUSPECT)]);
     }
     let (limit, widening) = OTHER_MIX;
