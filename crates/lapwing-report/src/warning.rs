@@ -85,6 +85,13 @@ pub enum Warning {
         /// Share of the training rows that come from them, 0 to 1.
         rows: f64,
     },
+    /// A test score is no better than the labels it is measured by.
+    TestedOnUnreliable {
+        /// Test rows of sources that are unreliable.
+        rows: u64,
+        /// All test rows.
+        of: u64,
+    },
     /// Anything else.
     Other {
         /// Whole sentences.
@@ -162,12 +169,20 @@ impl fmt::Display for Warning {
             }
             Warning::MostUnreliable { sources, of, rows } => write!(
                 f,
-                "{} of {} sources, with {} of the rows, are unreliable. Sources are judged by what most labels say; where \
+                "{} of the {} sources that could be judged, with {} of their rows, are unreliable. Sources are judged by what most labels say; where \
                  most are wrong in the same way, the right ones look wrong. Check some rows by hand, and name sources \
                  that you know to be right with --trust.",
                 number::count(*sources),
                 number::count(*of),
                 number::percent(*rows),
+            ),
+            Warning::TestedOnUnreliable { rows, of } => write!(
+                f,
+                "{} of the {} test rows {} from unreliable sources, whose labels the test score takes for right: --test names \
+                 rows that were checked, and `lapwing evaluate --by` tells sources apart.",
+                number::count(*rows),
+                number::count(*of),
+                if *rows == 1 { "comes" } else { "come" },
             ),
             Warning::Other { text } => f.write_str(&name::reveal(text)),
         }
@@ -239,7 +254,13 @@ mod tests {
         assert!(said(class(1)).contains("one source: “cat” from “<b>”. Nobody else"));
         assert!(said(class(7)).contains("“cat” from “<b>” and so do 6 others. Nobody"));
         let most = said(Warning::MostUnreliable { sources: 3, of: 4, rows: 0.75 });
-        assert!(most.starts_with("3 of 4 sources, with 75\u{202F}% of the rows"), "{most}");
+        assert!(
+            most.starts_with("3 of the 4 sources that could be judged, with 75\u{202F}%"),
+            "{most}"
+        );
+        let tested = |rows| said(Warning::TestedOnUnreliable { rows, of: 1000 });
+        assert!(tested(1).starts_with("1 of the 1,000 test rows comes from unreliable sources"));
+        assert!(tested(200).starts_with("200 of the 1,000 test rows come from"));
         let two = said(Warning::TwoSources { sources: names(&["a", "b"]) });
         assert!(two.contains("(“a” and “b”)"), "{two}");
     }

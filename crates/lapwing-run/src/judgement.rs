@@ -52,10 +52,11 @@ pub(crate) fn judge(
     let (train, valid) = (Lists::new(dataset, train), Lists::new(dataset, valid));
     let verdicts: Vec<_> = sources.iter().map(|source| source.verdict).collect();
     let errors = label_errors(&verdicts, &train.answered(), &valid.answered());
+    let of_values = matches!(dataset.target, Targets::Values(_));
     let explained = explained(&train.answered(), sources.len());
     for ((source, error), explained) in sources.iter_mut().zip(errors).zip(explained) {
         source.label_error = error;
-        if source.noise.is_none() {
+        if of_values {
             source.reconsider(explained);
         }
     }

@@ -43,6 +43,10 @@ pub(crate) fn limits(job: &Job<'_>, judged: &[SourceRow]) -> Vec<Warning> {
         }
     }
     warnings.extend(most_unreliable(judged));
+    let unreliable =
+        |row: &&u32| judged[codes[**row as usize] as usize].verdict == Verdict::Unreliable;
+    let (bad, of) = (split.test.iter().filter(unreliable).count() as u64, split.test.len() as u64);
+    warnings.extend((bad > 0).then_some(Warning::TestedOnUnreliable { rows: bad, of }));
     warnings
 }
 

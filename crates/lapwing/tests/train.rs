@@ -249,6 +249,12 @@ fn numbers_are_learnt_and_the_random_source_is_found() {
         .filter_map(|source| source["source"].as_str())
         .collect();
     assert_eq!(unreliable, ["w4"]);
+    let err = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(err.contains("of the 400 test rows come from unreliable sources"), "{err}");
+    // Why is told of values, too.
+    let told = place.lapwing("sources run").assert().success();
+    let told = String::from_utf8_lossy(&told.get_output().stdout).into_owned();
+    assert!(told.contains("w4: Its loss was above the threshold in "), "{told}");
     for source in object["sources"].as_array().unwrap() {
         let error = source["label_error"]["estimate"].as_f64().unwrap();
         let random = source["source"] == "w4";
