@@ -8,6 +8,7 @@ use lapwing_sample::Scale;
 use crate::confusion::share;
 use crate::histogram::inner_range;
 use crate::inputs::{ColumnOf, Inputs};
+use crate::label_error::FEWEST_HELD_OUT;
 use crate::structure::{Compared, Structure};
 use crate::{
     Answered, Answers, Comparison, Confusion, Histogram, JudgeError, MOST_CLASSES, Residuals, Rows,
@@ -91,8 +92,11 @@ impl<'a> Case<'a> {
                     (!reliable.is_empty()).then(|| agreed as f64 / reliable.len() as f64);
             }
             Answers::Values { given, predicted } => {
-                let residuals = reliable.iter().map(|&at| given[at] - predicted[at]);
-                known.reliable_residuals = residuals.filter(|r| r.is_finite()).collect();
+                known.reliable_residuals = known.rows.held_out_residuals(sources);
+                if (known.reliable_residuals.len() as u64) < FEWEST_HELD_OUT {
+                    let residuals = reliable.iter().map(|&at| given[at] - predicted[at]);
+                    known.reliable_residuals = residuals.filter(|r| r.is_finite()).collect();
+                }
                 let mut distances: Vec<f64> =
                     known.reliable_residuals.iter().map(|r| r.abs()).collect();
                 distances.sort_by(f64::total_cmp);

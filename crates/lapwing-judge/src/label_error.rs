@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Answered, Answers, Verdict};
 
 /// Fewest held-out rows of reliable sources that make a baseline; with fewer, training rows have to do.
-const FEWEST_HELD_OUT: u64 = 50;
+pub(crate) const FEWEST_HELD_OUT: u64 = 50;
 /// Two-sided 95 %.
 const Z: f64 = 1.959_963_984_540_054;
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::JudgeError;
+use crate::{JudgeError, SourceRow, Verdict};
 
 /// Rows of which both the given target and the model's word are known. Lists are as long as there are rows.
 #[derive(Clone, Copy, Debug)]
@@ -131,6 +131,9 @@ pub struct Rows<'a> {
     /// What a model says that was not trained on the row, in the layout of [`Answers`]; NaN where there is none. Of classes
     /// it is believed instead of the model, which knows by heart what it was told.
     pub out_of_sample: Option<&'a [f64]>,
+    /// Rows that the model has not learnt from. Of values, those of reliable sources say how far it usually is from the truth:
+    /// from rows that it has learnt by heart it is hardly any, and a source that weighed little would seem to scatter.
+    pub held_out: Option<Answered<'a>>,
     /// What the model learns from.
     pub features: Option<&'a dyn Features>,
     /// When each row was taken.
@@ -142,7 +145,33 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// Rows of which nothing further is known.
     pub fn new(answered: Answered<'a>, numbers: &'a [u64]) -> Self {
-        Self { answered, numbers, out_of_sample: None, features: None, times: None, worst: &[] }
+        Self {
+            answered,
+            numbers,
+            out_of_sample: None,
+            held_out: None,
+            features: None,
+            times: None,
+            worst: &[],
+        }
+    }
+
+    /// How far targets of reliable sources are from the model where it has not learnt them; of values, where finite.
+    pub(crate) fn held_out_residuals(&self, sources: &[SourceRow]) -> Vec<f64> {
+        let Some(Answered { sources: of_rows, answers: Answers::Values { given, predicted } }) =
+            self.held_out
+        else {
+            return Vec::new();
+        };
+        let reliable = |source: u32| {
+            let source = sources.get(source as usize);
+            source.is_some_and(|source| source.verdict == Verdict::Reliable)
+        };
+        let rows = of_rows.iter().zip(given.iter().zip(predicted));
+        rows.filter(|(source, _)| reliable(**source))
+            .map(|(_, (given, predicted))| given - predicted)
+            .filter(|residual| residual.is_finite())
+            .collect()
     }
 
     /// The most probable class of each row, by a model that has not seen its label where there is one; nothing for values.

@@ -170,6 +170,34 @@ fn regressed(given: impl Fn(f64) -> f64) -> Vec<Finding> {
 }
 
 #[test]
+fn a_sound_source_was_said_to_scatter_beside_rows_learnt_by_heart() {
+    let noise = |i: i32, size: f64| f64::from(i % 5 - 2) * size;
+    let values = |size: f64| (0..100).map(move |i| f64::from(i) / 10.0 + noise(i, size));
+    let targets: Vec<f64> = values(0.1).chain(values(0.3)).collect();
+    let predicted: Vec<f64> = (0..100).chain(0..100).map(|i| f64::from(i) / 10.0).collect();
+    let sources: Vec<u32> = (0..200).map(|row| row / 100).collect();
+    let numbers: Vec<u64> = (1..=200).collect();
+    let answers = Answers::Values { given: &targets, predicted: &predicted };
+    let judged = [source("sound", Verdict::Reliable), source("odd", Verdict::Suspect)];
+    let training = Rows::new(Answered { sources: &sources, answers }, &numbers);
+    let unlearnt: Vec<f64> = values(0.3).collect();
+    let answers = Answers::Values { given: &unlearnt, predicted: &predicted[..100] };
+    let held_out = Some(Answered { sources: &[0; 100], answers });
+    let wide = |rows| {
+        words(&examine(&Case::new(&judged, Some(rows)).unwrap()).remove(1))
+            .contains(&"wide-residuals")
+    };
+    assert!(wide(training));
+    assert!(!wide(Rows { held_out, ..training }));
+    // Of few rows nothing can be said.
+    let few = Answers::Values { given: &unlearnt[..40], predicted: &predicted[..40] };
+    assert!(wide(Rows {
+        held_out: Some(Answered { sources: &[0; 40], answers: few }),
+        ..training
+    }));
+}
+
+#[test]
 fn regression_targets_that_are_shifted_scaled_flipped_random_or_wide_are_recognised() {
     let pattern = |given: fn(f64) -> f64| {
         let mut found = regressed(given);

@@ -142,10 +142,10 @@ impl fmt::Display for Warning {
                 let one = *count == 1;
                 write!(
                     f,
-                    "{} {} all rows the same label. Whether {} wrong, or {} rows of one class only, labels alone cannot \
+                    "{} {} rows the same label. Whether {} wrong, or {} rows of one class only, labels alone cannot \
                      tell: no method can, where nobody else answers the same rows.",
                     listed(sources, *count),
-                    if one { "gives" } else { "give each" },
+                    if one { "gives all its" } else { "each give all their" },
                     if one { "it is" } else { "they are" },
                     if one { "sees" } else { "see" },
                 )
@@ -244,9 +244,12 @@ mod tests {
         let said = |warning: Warning| warning.to_string();
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let one = said(Warning::OneLabel { sources: names(&["a"]), count: 1 });
-        assert!(one.starts_with("“a” gives all rows the same label. Whether it is wrong"), "{one}");
+        assert!(
+            one.starts_with("“a” gives all its rows the same label. Whether it is wrong"),
+            "{one}"
+        );
         let many = said(Warning::OneLabel { sources: names(&["a", "b"]), count: 5 });
-        assert!(many.starts_with("“a”, “b” and three others give each all rows"), "{many}");
+        assert!(many.starts_with("“a”, “b” and three others each give all their rows"), "{many}");
         let class = |count| Warning::ClassOfOneSource {
             classes: vec![("cat".to_owned(), "<b>".to_owned())],
             count,

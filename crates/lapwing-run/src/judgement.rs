@@ -84,6 +84,7 @@ pub(crate) fn judge(
     let case = Case::new(
         &sources,
         Some(Rows {
+            held_out: Some(valid.answered()),
             features: Some(&features),
             out_of_sample: out_of_sample.as_deref(),
             times: times.as_deref().map(|values| Times { values, text: &text }),

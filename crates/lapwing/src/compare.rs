@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::method_flags::method_parser;
 use crate::output::count;
 use crate::progress::Progress;
-use crate::say::say;
+use crate::say::{counted, say};
 use crate::table::TextTable;
 use crate::table_flags::TableFlags;
 use crate::training::warn;
@@ -188,8 +188,9 @@ fn table(comparison: &Comparison) -> String {
         ]);
     }
     let repeats = comparison.outcomes.first().map_or(0, |outcome| outcome.metrics.len());
+    let repeats = counted(repeats as u64, "repeat");
     let better = if comparison.lower_is_better { "lower is better" } else { "higher is better" };
-    format!("test {} over {repeats} repeats, {better}\n{}", comparison.metric, table.render())
+    format!("test {} over {repeats}, {better}\n{}", comparison.metric, table.render())
 }
 
 fn object(comparison: &Comparison, seed: u64) -> Value {
@@ -292,15 +293,23 @@ fn worth(
     lower_is_better: bool,
     difference: Difference,
 ) -> String {
-    let change = format!(
-        "its {metric} is {} {} than that of {reference}",
-        digits(difference.mean.abs()),
-        if difference.mean < 0.0 { "lower" } else { "higher" }
-    );
-    let Some((low, high)) = difference.interval else {
-        return format!(
-            "One repeat cannot tell merit from chance ({change}): use --repeats 5 or more."
-        );
+    let change = match difference.mean {
+        0.0 => format!("its {metric} is that of {reference}"),
+        mean => format!(
+            "its {metric} is {} {} than that of {reference}",
+            digits(mean.abs()),
+            if mean < 0.0 { "lower" } else { "higher" }
+        ),
+    };
+    let (low, high) = match difference.interval {
+        Some((low, high)) if low < high => (low, high),
+        Some((0.0, 0.0)) => return format!("{name} makes no difference here: {change}."),
+        // Repeats that differ by exactly the same number of test rows say nothing of what others would differ by.
+        _ => {
+            return format!(
+                "So few repeats cannot tell merit from chance ({change}): use --repeats 5 or more."
+            );
+        }
     };
     let (worst, best) = if lower_is_better { (-high, -low) } else { (low, high) };
     let shown = interval((low, high));
@@ -388,6 +397,12 @@ mod tests {
             assert!(text.contains("no clear difference"), "{text}");
         }
         assert!(said(false, 0.05, None).contains("--repeats"));
+        // Two repeats that happened to differ by as many test rows.
+        assert!(said(false, 0.05, Some((0.05, 0.05))).starts_with("So few repeats"));
+        assert_eq!(
+            said(false, 0.0, Some((0.0, 0.0))),
+            "LAP makes no difference here: its accuracy is that of standard."
+        );
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(crate) fn exit_code(done: anyhow::Result<()>, stage: Stage) -> u8 {
         .downcast_ref()
         .and_then(|error| run_advice(error, stage))
         .or_else(|| error.downcast_ref().and_then(noise_advice).map(str::to_owned))
-        .or_else(|| error.downcast_ref().and_then(advice).map(str::to_owned));
+        .or_else(|| error.downcast_ref().and_then(|error| advice(error, stage)).map(str::to_owned));
     if let Some(advice) = advice {
         say!("{advice}");
     }
@@ -158,7 +158,7 @@ fn run_advice(error: &RunError, stage: Stage) -> Option<String> {
             "hint: --types COLUMN=TYPE says what a column holds, --task what is learnt; without them both are inferred",
         ),
         RunError::Data(DataError::MissingColumn { .. }) => None,
-        RunError::Data(error) => advice(error),
+        RunError::Data(error) => advice(error, stage),
         _ => None,
     };
     advice.map(str::to_owned)
@@ -189,14 +189,17 @@ fn noise_advice(error: &TableNoiseError) -> Option<&'static str> {
         TableNoiseError::Target { is: TargetIs::Class, .. } => {
             Some("hint: --task regression takes the classes for numbers")
         }
-        TableNoiseError::Data(error) => advice(error),
+        TableNoiseError::Data(error) => advice(error, Stage::Training),
         _ => None,
     }
 }
 
 /// What to do next, where the message does not say so itself.
-fn advice(error: &DataError) -> Option<&'static str> {
+fn advice(error: &DataError, stage: Stage) -> Option<&'static str> {
     match error {
+        DataError::MissingColumn { .. } if stage == Stage::Use => {
+            Some("hint: the model reads the columns that it was trained on, by their names")
+        }
         DataError::MissingColumn { .. } => {
             Some("hint: options such as --source say which column is which")
         }

@@ -229,10 +229,11 @@ fn what_no_method_can_know_is_a_warning_with_quiet_in_the_report_and_in_json() {
     }
     place.write("three.csv", &text);
     let words = "train three.csv --target ill --source ward --epochs 3 -q --json --out three";
-    let said = warned(words, &["“north” gives all rows the same label", "“maybe” from “south”"]);
+    let said =
+        warned(words, &["“north” gives all its rows the same label", "“maybe” from “south”"]);
     assert!(!said.contains("two sources"), "{said}");
     let page = place.text("three/report.html");
-    assert!(page.contains("gives all rows the same label"));
+    assert!(page.contains("gives all its rows the same label"));
 
     place.write("two.csv", &wards(400, &["north", "attic"], 1));
     let words = "train two.csv --target ill --source ward --epochs 3 -q --json --out two";

@@ -82,6 +82,7 @@ fn a_value_that_does_not_fit_far_down_leaves_no_file() {
         place.lapwing("predict run -").write_stdin("a,floor\n0,ground\n").assert().code(2);
     let message = String::from_utf8_lossy(&missing.get_output().stderr).into_owned();
     assert!(message.contains("standard input") && message.contains("\"b\""), "{message}");
+    assert!(message.contains("hint: the model reads the columns"), "{message}");
 }
 
 /// Rows behind a blank line were numbered one too low in a file; a pipe is no better place for it.

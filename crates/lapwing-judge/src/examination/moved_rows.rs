@@ -64,7 +64,7 @@ impl Examination for MovedRows {
     fn words<'a>(&'a self, _: &'a [u64]) -> Vec<Word<'a>> {
         vec![
             Word::Text("Its labels do not fit their own rows ("),
-            Word::Fixed(self.here, 2),
+            Word::Fixed(self.here.max(0.0), 2),
             Word::Text(" on a scale from 0 to 1) but those "),
             Word::Count(self.by.unsigned_abs()),
             Word::Text(if self.by > 0 { " further down (" } else { " further up (" }),
