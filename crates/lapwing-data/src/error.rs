@@ -416,6 +416,14 @@ pub enum DataError {
         /// The type found.
         found: String,
     },
+    /// Two kinds of columns were asked for that no network learns from together.
+    #[error("{kind} and {other} cannot be learnt from together: name one of them")]
+    KindsTogether {
+        /// One kind.
+        kind: &'static str,
+        /// The other.
+        other: &'static str,
+    },
     /// One column was given two roles that exclude each other.
     #[error("column {column:?} cannot be both {first} and {second}")]
     RoleConflict {

@@ -58,6 +58,18 @@ impl Places {
                 column if places.ignore.contains(&column) => {
                     return conflict(column, "image", "ignored");
                 }
+                column if places.text.contains(&column) => {
+                    return conflict(column, "image", "text");
+                }
+                column if places.series.iter().flatten().any(|&of| of == column) => {
+                    return conflict(column, "image", "series");
+                }
+                _ if !places.text.is_empty() => {
+                    return Err(DataError::KindsTogether { kind: "pictures", other: "texts" });
+                }
+                _ if !places.series.is_empty() => {
+                    return Err(DataError::KindsTogether { kind: "pictures", other: "series" });
+                }
                 _ => {}
             }
         }

@@ -30,7 +30,8 @@ pub(crate) fn limits(job: &Job<'_>, judged: &[SourceRow]) -> Vec<Warning> {
         let of_source = only(rows().map(|row| (codes[row], labels[row])));
         let enough = |source: &u32| counts.get(source).is_some_and(|&rows| rows >= FEWEST_ROWS);
         let one_label: Vec<u32> = of_source.into_keys().filter(enough).collect();
-        if !one_label.is_empty() {
+        // Where items are known, others answer the same rows.
+        if !one_label.is_empty() && dataset.items.is_none() {
             let sources = one_label.iter().take(TOLD).map(|&source| name(source)).collect();
             warnings.push(Warning::OneLabel { sources, count: one_label.len() as u64 });
         }

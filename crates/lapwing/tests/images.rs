@@ -161,6 +161,9 @@ fn a_picture_that_cannot_be_had_is_named_with_its_line() {
     place.refuses(&TRAIN.replace("--image file", "--image fil"), &["no column \"fil\""]);
     place.refuses(&TRAIN.replace("--image file", "--image stripes"), &["stripes"]);
     place.refuses(&format!("{TRAIN} --types temperature=image"), &["both columns of pictures"]);
+    place.refuses(&format!("{TRAIN} --text file"), &["\"file\" cannot be both image and text"]);
+    place.refuses(&format!("{TRAIN} --text temperature"), &["pictures and texts cannot be learnt"]);
+    place.refuses(&format!("{TRAIN} --series temp*"), &["pictures and series cannot be"]);
     let table = place.text("photos.csv").replace("photos/c9-5.png", "");
     place.write("photos.csv", &table.replace("photos/b3-5.png", "photos/b4-5.png"));
     place.refuses(&train, &["line 131", "there is no path"]);

@@ -27,7 +27,7 @@ impl ReplacedInputs {
     }
 
     fn is(compared: &Compared) -> bool {
-        compared.kept <= NOTHING && compared.error <= ERROR
+        compared.kept.abs() <= NOTHING && compared.error <= ERROR
     }
 }
 
@@ -52,11 +52,11 @@ impl Examination for ReplacedInputs {
             Word::Text("Its "),
             Word::Count(self.columns),
             Word::Text(
-                " columns of numbers have nothing to do with each other, as they have in other sources (",
+                " columns of numbers have nothing to do with each other, unlike those of other sources (",
             ),
             Word::Share(self.kept.clamp(0.0, 1.0)),
             Word::Text(
-                " of the correlations there is found): its inputs look replaced, or put together from different rows.",
+                " of the correlations there are found): its inputs look replaced, or put together from different rows.",
             ),
         ]
     }
