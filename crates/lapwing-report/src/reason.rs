@@ -25,14 +25,31 @@ pub fn reason(row: &SourceRow) -> String {
         }
         (Verdict::Hard, None) => format!(
             "{}: its rows are difficult, and nothing says that its targets are wrong.",
-            capitalised(&said.join(", and "))
+            capitalised(&sentence(&said))
         ),
         (Verdict::Different, Some(_)) => {
             format!("{}; nothing speaks against its labels.", capitalised(&said.join(", and ")))
         }
         _ if said.is_empty() => String::new(),
-        _ => format!("{}.", capitalised(&said.join(", and "))),
+        _ => format!("{}.", capitalised(&sentence(&said))),
     }
+}
+
+/// Clauses one after the other, with a “but” before the first that speaks for the source.
+fn sentence(clauses: &[String]) -> String {
+    let speaks_for =
+        |clause: &str| clause.starts_with("the model explains") || clause.starts_with("only ");
+    let mut text = String::new();
+    for (at, clause) in clauses.iter().enumerate() {
+        let first_for = speaks_for(clause) && !clauses[..at].iter().any(|other| speaks_for(other));
+        text += match at {
+            0 => "",
+            _ if first_for => ", but ",
+            _ => ", and ",
+        };
+        text += clause;
+    }
+    text
 }
 
 fn clause(row: &SourceRow, reason: &Reason) -> String {
@@ -191,6 +208,15 @@ mod tests {
             "The model explains 81 % of how its targets differ, and only 7.0 % of them are further from it than is usual: its \
              rows are difficult, and nothing says that its targets are wrong."
         );
+        let above = Reason::Above { share: 0.65, least: 0.5 };
+        assert_eq!(
+            said(Verdict::Suspect, &[above, near]),
+            "Its loss was above the threshold in 65 % of the comparisons, but only 7.0 % of its targets are further from the \
+             model than is usual."
+        );
+        assert!(said(Verdict::Hard, &[above, explained, near]).contains(
+            "comparisons, but the model explains 81 % of how its targets differ, and only 7.0 % of them"
+        ));
         assert_eq!(
             said(Verdict::Suspect, &[near]),
             "Only 7.0 % of its targets are further from the model than is usual."
