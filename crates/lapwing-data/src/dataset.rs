@@ -1,6 +1,6 @@
 //! A table read for training: features, target and sources.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -479,35 +479,14 @@ impl Dataset {
         {
             warnings.push(Warning::TimeMissing { column: column.clone(), rows: times.missing() });
         }
-        warnings.extend(names_alike(&self.schema.classes, false));
-        warnings.extend(names_alike(&self.sources.names, true));
+        warnings.extend(Warning::of_names_alike(&self.schema.classes, false));
+        warnings.extend(Warning::of_names_alike(&self.sources.names, true));
         let classes = self.schema.classes.len() as u64;
         if classes > 2 && classes * 2 > rows {
             warnings.push(Warning::ManyClasses { classes, rows });
         }
         warnings
     }
-}
-
-/// Names looked at for others that are alike; of more, nobody would read the table.
-const MOST_NAMES: usize = 100_000;
-
-/// Whether names are the same but for case and spaces.
-fn names_alike(names: &[String], sources: bool) -> Option<Warning> {
-    if names.len() > MOST_NAMES {
-        return None;
-    }
-    let mut seen: HashMap<String, &String> = HashMap::new();
-    let (mut count, mut first) = (0, None);
-    for name in names {
-        let plain = name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
-        let like = *seen.entry(plain).or_insert(name);
-        if like != name {
-            count += 1;
-            first.get_or_insert_with(|| (like.clone(), name.clone()));
-        }
-    }
-    first.map(|first| Warning::NamesAlike { sources, count, first })
 }
 
 /// A table on its way to disk.

@@ -1,5 +1,6 @@
 //! What the user should be told of a table.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -76,6 +77,29 @@ pub enum Warning {
         /// Rows.
         rows: u64,
     },
+}
+
+/// Names looked at for others that are alike; of more, nobody would read the table.
+const MOST_NAMES: usize = 100_000;
+
+impl Warning {
+    /// Where names, of sources or of classes, are the same but for case and spaces.
+    pub(crate) fn of_names_alike(names: &[String], sources: bool) -> Option<Self> {
+        if names.len() > MOST_NAMES {
+            return None;
+        }
+        let mut seen: HashMap<String, &String> = HashMap::new();
+        let (mut count, mut first) = (0, None);
+        for name in names {
+            let plain = name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+            let like = *seen.entry(plain).or_insert(name);
+            if like != name {
+                count += 1;
+                first.get_or_insert_with(|| (like.clone(), name.clone()));
+            }
+        }
+        first.map(|first| Self::NamesAlike { sources, count, first })
+    }
 }
 
 impl fmt::Display for Warning {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use lapwing_core::{Alone, Lap, Peers, SourceStatus};
+use lapwing_core::{Alone, Peers};
 use lapwing_data::{Dataset, Input, InputKind, Split};
 use lapwing_judge::{Ruling, SourceRow, TrajectoryPoint};
 use lapwing_sample::{Augmented, Change, Data, InputSpec, Samples};
@@ -16,6 +16,7 @@ use lapwing_trees::TreesConfig;
 
 use crate::recorder::{MOST_POINTS, Recorder};
 use crate::settings::LossName;
+use crate::standings::Standings;
 use crate::{
     Choice, FoldRun, Folds, JudgedLabels, LabelledRows, Learnt, Metrics, ModelKind, Prepared,
     RunError, Settings, Unjudged, model_file,
@@ -118,22 +119,6 @@ pub struct Fit {
     pub trajectory: Vec<TrajectoryPoint>,
     /// What networks that have not seen the labels say of them, once [`Job::judge`] has asked them.
     pub labels: Result<JudgedLabels, Unjudged>,
-}
-
-/// Where sources stand at the end of a run, when the run itself is gone.
-pub(crate) struct Standings {
-    weights: Vec<f64>,
-    seen: Vec<SourceStatus<u32>>,
-}
-
-impl Standings {
-    /// The weight of every source, and what the rule knows of those that it has seen.
-    pub(crate) fn new(weights: Vec<f64>, lap: Option<&Lap<u32>>) -> Self {
-        let seen = lap.map_or_else(Vec::new, |lap| {
-            lap.sources().map(|status| status.named(*status.source)).collect()
-        });
-        Self { weights, seen }
-    }
 }
 
 impl<'a> Job<'a> {
@@ -364,41 +349,6 @@ impl<'a> Job<'a> {
         };
         let judged = folds.run(&run, checkpoints, watch)?;
         Ok(judged.map(|labels| Fit { labels, ..fit }))
-    }
-
-    /// What is known of every source: its weight, and what the rule has seen of it.
-    pub(crate) fn facts(&self, standings: Standings) -> Vec<SourceRow> {
-        let guards = self.method.guards();
-        let ruling = |source: u32| {
-            let rulings = [(&guards.blocked, Ruling::Blocked), (&guards.trusted, Ruling::Trusted)];
-            rulings.into_iter().find(|(named, _)| named.contains(&source)).map(|(_, ruling)| ruling)
-        };
-        let mut facts: Vec<SourceRow> = (0..)
-            .zip(&self.dataset.sources.names)
-            .zip(standings.weights)
-            .map(|((source, name), weight)| SourceRow {
-                source: name.clone(),
-                weight,
-                rule_weight: 1.0,
-                ruling: ruling(source),
-                ..SourceRow::default()
-            })
-            .collect();
-        for &row in &self.split.train {
-            facts[self.dataset.sources.codes[row as usize] as usize].rows += 1;
-        }
-        for status in standings.seen {
-            let known = &mut facts[status.source as usize];
-            *known = SourceRow {
-                rows: known.rows,
-                ruling: known.ruling,
-                weight: known.weight,
-                // Where another method weighs, the rule has looked on without a say.
-                rule_weight: self.method.rule_weight(status.unreliability),
-                ..SourceRow::seen(std::mem::take(&mut known.source), &status)
-            };
-        }
-        facts
     }
 
     /// Metrics of a model on what there is to test on; `None` where there is no row.

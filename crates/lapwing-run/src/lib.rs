@@ -65,6 +65,7 @@ mod results;
 mod rows_file;
 mod settings;
 mod sources_file;
+mod standings;
 mod trajectory_file;
 mod trees;
 

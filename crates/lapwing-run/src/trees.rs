@@ -8,8 +8,9 @@ use lapwing_sample::{Loss, Samples, Task};
 use lapwing_train::{Epoch, Guards, METHODS, Observer, Resumed, SourceStep, Standing, Step};
 use lapwing_trees::{Round, Say, TreesConfig, boost};
 
-use crate::fit::{Standings, Witness, data};
+use crate::fit::{Witness, data};
 use crate::settings::LossName;
+use crate::standings::Standings;
 use crate::{
     Checkpoints, Choice, Fit, Job, Learnt, ModelKind, RunError, Settings, Unjudged, Watch,
 };
