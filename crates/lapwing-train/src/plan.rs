@@ -102,6 +102,9 @@ pub struct Plan {
 const FEWEST_STEPS: usize = 3_000;
 /// Most steps worth planning, but for an epoch of a table that is longer.
 const MOST_STEPS: usize = 100_000;
+/// Fewest steps and epochs for a bag of words, which has a parameter for every word: after a few epochs more it knows
+/// texts, and their wrong labels, by heart.
+const BAG: (usize, usize) = (500, 6);
 /// Fewest epochs, and fewest for a table so long that an epoch is a run by itself.
 const FEWEST_EPOCHS: (usize, usize) = (20, 10);
 /// Rows of such a table.
@@ -122,8 +125,12 @@ pub fn plan(shape: &DataShape, history_length: usize, wishes: &Wishes) -> Result
     let usual_batches = rows.div_ceil(usual_batch).max(1);
     // Histories should be complete within the first tenth of the run; more than three times the work is not worth it.
     let window = window_steps(sources, usual_batch, history_length);
-    let wanted = (10 * window as usize).clamp(FEWEST_STEPS, 3 * FEWEST_STEPS);
-    let fewest = if rows < LONG { FEWEST_EPOCHS.0 } else { FEWEST_EPOCHS.1 };
+    let (fewest_steps, fewest) = match input {
+        InputSpec::Text { .. } => BAG,
+        _ if rows < LONG => (FEWEST_STEPS, FEWEST_EPOCHS.0),
+        _ => (FEWEST_STEPS, FEWEST_EPOCHS.1),
+    };
+    let wanted = (10 * window as usize).clamp(fewest_steps, 3 * FEWEST_STEPS);
     let most = (MOST_STEPS / usual_batches).max(1);
     let usual_epochs = wanted.div_ceil(usual_batches).max(fewest).min(most);
     let usual_patience = usual_epochs.div_ceil(2).max(FEWEST_EPOCHS.1);
@@ -250,6 +257,20 @@ mod tests {
         // What was planned can be wished for.
         let again = Wishes { ..usual.architecture.wishes() };
         assert_eq!(wished(again).architecture, usual.architecture);
+    }
+
+    #[test]
+    fn bags_of_words_have_fewer_epochs_than_rows_of_numbers() {
+        let input = InputSpec::Text { longest: 100, vocabulary: 20_000, width: 0 };
+        let of = |rows, sources| {
+            plan(&DataShape { input, ..shape(rows, 1, sources) }, 25, &Wishes::default()).unwrap()
+        };
+        let (few, many) = (of(1_360, 10), of(20_000, 10));
+        assert_eq!((few.steps, few.epochs, many.epochs), (506, 23, 6));
+        assert!(few.patience <= few.epochs && many.patience <= many.epochs);
+        // Histories are complete within a tenth of the steps here, too.
+        let crowd = of(20_000, 500);
+        assert!(crowd.window_steps * 10 <= crowd.steps, "{crowd:?}");
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl<'a> Trainer<'a> {
         let (kind, guards) = (method.kind(), method.guards().clone());
         let method = method.start(&config, &learner)?;
         let batches = method.batches(&learner.train, config.batch_size, data.sources).len();
-        Ok(Self {
+        let trainer = Self {
             config,
             settings,
             fingerprint: OnceCell::new(),
@@ -134,6 +134,11 @@ impl<'a> Trainer<'a> {
             batches,
             sampling: Sampling::default(),
             by_loss: false,
+        };
+        // A bag of words is soon as sure of the texts it gets wrong as of the others, which the bounded score rewards.
+        Ok(match data.samples.spec() {
+            InputSpec::Text { .. } => trainer.choosing_by_loss(),
+            _ => trainer,
         })
     }
 

@@ -57,6 +57,23 @@ fn accuracy(place: &Place, table: &str) -> f64 {
 }
 
 #[test]
+fn the_epoch_that_is_kept_has_the_lowest_validation_loss() {
+    let place = Place::new();
+    place.write("reviews.csv", &reviews(900, 1));
+    let longer = TRAIN.replace("25", "60");
+    let flags = "--out run --method standard --learning-rate 0.02 --no-folds";
+    place.lapwing(&format!("{longer} {flags}")).assert().success();
+    let report: Value = serde_json::from_str(&place.text("run/report.json")).unwrap();
+    let loss = |row: &&Value| row["split"] == "validation" && row["metric"] == "loss";
+    let losses = report["epochs"].as_array().unwrap().iter().filter(loss);
+    let of = |row: &Value| row["value"].as_f64().unwrap();
+    let lowest = losses.min_by(|a, b| of(a).total_cmp(&of(b))).unwrap();
+    assert_eq!(report["summary"]["best_epoch"], lowest["epoch"]);
+    // Once a bag of words knows its texts by heart it is surer, and wrong more often.
+    assert!(lowest["epoch"].as_u64().unwrap() < 30, "{lowest}");
+}
+
+#[test]
 fn words_and_word_pairs_are_learnt_and_who_guesses_is_found() {
     let place = trained("");
     let clean: String = reviews(400, 2)
