@@ -41,24 +41,28 @@ pub(crate) enum Meaning {
     /// Ticks since midnight.
     TimeOfDay(f64),
     Text,
-    /// A list of numbers.
-    List,
+    /// A list of numbers; whole ones may be below zero, or may not.
+    List {
+        signed: bool,
+    },
 }
 
 impl Meaning {
-    /// `None` for what a table cannot use: bytes, lists of anything but numbers with a point, intervals.
+    /// `None` for what a table cannot use: bytes, lists of anything but numbers, intervals.
     fn of(column: &ColumnDescriptor) -> Option<Self> {
+        match (column.max_rep_level(), Self::of_value(column)?) {
+            (0, meaning) if column.max_def_level() <= 1 => Some(meaning),
+            (1, Self::Float | Self::Integer) => Some(Self::List { signed: true }),
+            (1, Self::Unsigned) => Some(Self::List { signed: false }),
+            _ => None,
+        }
+    }
+
+    /// Of one value.
+    fn of_value(column: &ColumnDescriptor) -> Option<Self> {
         use ConvertedType as C;
         use LogicalType as L;
         use Physical as P;
-        let is_list =
-            column.max_rep_level() == 1 && matches!(column.physical_type(), P::FLOAT | P::DOUBLE);
-        if is_list {
-            return Some(Self::List);
-        }
-        if column.max_rep_level() > 0 || column.max_def_level() > 1 {
-            return None;
-        }
         let decimal = |scale: i32| Some(Self::Decimal(10f64.powi(scale.max(0))));
         let physical = column.physical_type();
         match (physical, column.logical_type_ref(), column.converted_type()) {
@@ -193,6 +197,11 @@ fn signed(bytes: &[u8]) -> f64 {
     if negative { -size - 1.0 } else { size }
 }
 
+/// A number of two bytes.
+fn half(bytes: &[u8]) -> f32 {
+    <[u8; 2]>::try_from(bytes).map_or(f32::NAN, |bytes| f16::from_le_bytes(bytes).to_f32())
+}
+
 /// A column of a row group on its way out of the file.
 struct Stream {
     reader: ColumnReader,
@@ -205,12 +214,23 @@ struct Stream {
 impl Stream {
     fn next(&mut self, rows: usize) -> Result<Cells, ParquetError> {
         let (meaning, optional) = (self.meaning, self.optional);
-        if meaning == Meaning::List {
+        if let Meaning::List { signed } = meaning {
             let levels = self.levels;
             return Ok(Cells::Lists(match &mut self.reader {
                 ColumnReader::FloatColumnReader(reader) => read_lists(reader, rows, levels, |v| v)?,
                 ColumnReader::DoubleColumnReader(reader) => {
                     read_lists(reader, rows, levels, |v| v as f32)?
+                }
+                ColumnReader::Int32ColumnReader(reader) => {
+                    let single = |v: i32| if signed { v as f32 } else { v as u32 as f32 };
+                    read_lists(reader, rows, levels, single)?
+                }
+                ColumnReader::Int64ColumnReader(reader) => {
+                    let single = |v: i64| if signed { v as f32 } else { v as u64 as f32 };
+                    read_lists(reader, rows, levels, single)?
+                }
+                ColumnReader::FixedLenByteArrayColumnReader(reader) => {
+                    read_lists(reader, rows, levels, |v: FixedLenByteArray| half(v.data()))?
                 }
                 _ => Lists::default(),
             }));
@@ -253,16 +273,7 @@ impl Stream {
                     Meaning::Decimal(parts) => Cells::Double(
                         bytes.map(|cell| cell.map(|cell| signed(cell) / parts)).collect(),
                     ),
-                    _ => Cells::Single(
-                        bytes
-                            .map(|cell| match cell {
-                                Some(&[low, high]) => {
-                                    Some(f16::from_le_bytes([low, high]).to_f32())
-                                }
-                                _ => None,
-                            })
-                            .collect(),
-                    ),
+                    _ => Cells::Single(bytes.map(|cell| cell.map(half)).collect()),
                 }
             }
         })
@@ -360,7 +371,7 @@ fn columns(schema: &SchemaDescriptor) -> Vec<Option<(usize, Meaning)>> {
         let root = schema.get_column_root(leaf);
         let meaning = Meaning::of(&schema.column(leaf));
         // Of groups, lists alone are values: one leaf, which is repeated and nothing above it but the list.
-        if root.is_primitive() || (meaning == Some(Meaning::List) && is_list(root)) {
+        if root.is_primitive() || (matches!(meaning, Some(Meaning::List { .. })) && is_list(root)) {
             columns[schema.get_column_root_idx(leaf)] = meaning.map(|meaning| (leaf, meaning));
         }
     }
@@ -383,7 +394,11 @@ fn is_list(group: &Type) -> bool {
 fn name_of_type(field: &Type) -> &'static str {
     let repeated = field.get_basic_info().has_repetition()
         && field.get_basic_info().repetition() == Repetition::REPEATED;
-    if field.is_group() || repeated { "a list or a group" } else { "bytes" }
+    if field.is_group() || repeated {
+        "a list of something other than numbers, or a group"
+    } else {
+        "bytes"
+    }
 }
 
 /// What the header of a file says.
@@ -403,7 +418,7 @@ pub(crate) fn header(path: &Path) -> Result<Header, DataError> {
     let fields = schema.root_schema().get_fields();
     let names = fields.iter().map(|field| field.name().trim().to_owned()).collect();
     let columns = columns(schema);
-    let lists = columns.iter().map(|c| matches!(c, Some((_, Meaning::List)))).collect();
+    let lists = columns.iter().map(|c| matches!(c, Some((_, Meaning::List { .. })))).collect();
     let unsupported = fields
         .iter()
         .zip(&columns)

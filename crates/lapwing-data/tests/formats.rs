@@ -6,10 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::types::Int32Type;
+use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{
-    ArrayRef, Date32Array, Float64Array, Int64Array, ListArray, RecordBatch, StringArray,
-    UInt64Array,
+    ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
 };
 use lapwing_data::{
     Compression, DataError, Dataset, ReadOptions, Reason, Role, Schema, TableFile, Targets, rewrite,
@@ -136,11 +135,11 @@ fn every_format_gives_the_same_data_set() {
 fn parquet_numbers_may_be_sources_and_classes_and_nested_columns_are_ignored() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("t.parquet");
-    let lists = ListArray::from_iter_primitive::<Int32Type, _, _>(vec![
-        Some(vec![Some(1)]),
-        None,
-        Some(vec![]),
-    ]);
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    lists.append_value([Some("one")]);
+    lists.append_null();
+    lists.append_value([None::<&str>; 0]);
+    let lists = lists.finish();
     write_parquet(
         &path,
         vec![

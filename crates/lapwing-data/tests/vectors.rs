@@ -6,9 +6,11 @@ use std::fs;
 use std::sync::Arc;
 
 use arrow_array::builder::{
-    FixedSizeListBuilder, Float32Builder, Float64Builder, Int32Builder, ListBuilder,
+    FixedSizeListBuilder, Float16Builder, Float32Builder, Float64Builder, Int32Builder,
+    Int64Builder, ListBuilder, StringBuilder, UInt8Builder, UInt64Builder,
 };
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use half::f16;
 use lapwing_data::{
     DataError, Dataset, Encoder, EncoderConfig, Input, InputKind, Kind, NewData, NewDataOptions,
     NewRows, ReadOptions,
@@ -68,7 +70,11 @@ fn a_list_of_numbers_is_a_vector_of_features_standardised_by_training_rows() {
         (0..3).for_each(|at| fixed.values().append_value(number(row, at) as f32));
         fixed.append(true);
     }
-    for vectors in [lists(good), Arc::new(fixed.finish()) as ArrayRef] {
+    let mut halves = ListBuilder::new(Float16Builder::new());
+    for row in 0..ROWS {
+        halves.append_value((0..3).map(|at| Some(f16::from_f64(number(row, at)))));
+    }
+    for vectors in [lists(good), Arc::new(fixed.finish()) as ArrayRef, Arc::new(halves.finish())] {
         let dataset = read(vectors).unwrap();
         let column = dataset.schema.features().next().unwrap();
         assert_eq!((column.kind, column.note.as_deref()), (Kind::Vector, Some("3 numbers")));
@@ -112,10 +118,34 @@ fn lists_that_are_not_like_the_others_are_errors_with_row_and_column() {
         let place = message.contains("row 8") && message.contains("column \"e\"");
         assert!(place && message.contains("expected 3") && message.contains(part), "{message}");
     }
-    let mut whole = ListBuilder::new(Int32Builder::new());
-    (0..ROWS).for_each(|row| whole.append_value([Some(row as i32)]));
-    let error = read(Arc::new(whole.finish())).unwrap_err().to_string();
+    let mut words = ListBuilder::new(StringBuilder::new());
+    (0..ROWS).for_each(|row| words.append_value([Some(row.to_string())]));
+    let error = read(Arc::new(words.finish())).unwrap_err().to_string();
     assert!(error.contains("e ignored: unsupported type"), "{error}");
+}
+
+#[test]
+fn lists_of_whole_numbers_are_vectors_with_their_sign_or_without_one() {
+    let (small, large) = ([-7, 4, i32::MAX], [-7, 4, i64::MAX]);
+    let mut smalls = ListBuilder::new(Int32Builder::new());
+    let mut larges = ListBuilder::new(Int64Builder::new());
+    let mut bytes = ListBuilder::new(UInt8Builder::new());
+    let mut widest = ListBuilder::new(UInt64Builder::new());
+    for _ in 0..ROWS {
+        smalls.append_value(small.map(Some));
+        larges.append_value(large.map(Some));
+        bytes.append_value([0, 4, u8::MAX].map(Some));
+        widest.append_value([0, 4, u64::MAX].map(Some));
+    }
+    let cases: [(ArrayRef, &str); 4] = [
+        (Arc::new(smalls.finish()), "[-7, 4, 2147483600]"),
+        (Arc::new(larges.finish()), "[-7, 4, 9223372000000000000]"),
+        (Arc::new(bytes.finish()), "[0, 4, 255]"),
+        (Arc::new(widest.finish()), "[0, 4, 18446744000000000000]"),
+    ];
+    for (vectors, shown) in cases {
+        assert_eq!(read(vectors).unwrap().table.display(5, "e"), shown);
+    }
 }
 
 #[test]

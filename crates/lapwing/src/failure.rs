@@ -157,6 +157,9 @@ fn run_advice(error: &RunError, stage: Stage) -> Option<String> {
         RunError::Data(DataError::WrongType { .. }) => Some(
             "hint: --types COLUMN=TYPE says what a column holds, --task what is learnt; without them both are inferred",
         ),
+        RunError::Data(DataError::MissingColumn { path, .. }) if path.is_dir() => Some(
+            "hint: a sources.csv in the folder, with a column `file` and others beside it, says where each picture came from",
+        ),
         RunError::Data(DataError::MissingColumn { .. }) => None,
         RunError::Data(error) => advice(error, stage),
         _ => None,
@@ -212,6 +215,9 @@ fn advice(error: &DataError, stage: Stage) -> Option<&'static str> {
         ),
         DataError::AmbiguousNumber { .. } => Some(
             "hint: --types COLUMN=categorical takes them for names, --ignore COLUMN leaves them out",
+        ),
+        DataError::Vector { .. } if stage == Stage::Training => Some(
+            "hint: --ignore COLUMN leaves the lists out; --series COLUMN takes lists of different lengths",
         ),
         DataError::ReadableOnce { .. } => Some(
             "hint: only replay and predict read what comes through a pipe: `… | lapwing predict RUN -`",

@@ -323,7 +323,10 @@ fn a_folder_of_class_folders_with_a_list_of_sources_is_a_table() {
             }
         }
     }
-    place.refuses("train photos --out run -q", &["photos", "no column \"source\""]);
+    place.refuses(
+        "train photos --out run -q",
+        &["photos", "no column \"source\"", "hint: a sources.csv"],
+    );
     place.write("photos/sources.csv", &list);
     place
         .lapwing("train photos --out run --epochs 12 --image-size 16 --no-folds -q")

@@ -7,7 +7,7 @@ mod tables;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow_array::builder::{Float32Builder, Int32Builder, ListBuilder};
+use arrow_array::builder::{Float32Builder, ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use serde_json::Value;
 use tables::{Numbers, Place, killed};
@@ -208,6 +208,8 @@ fn series_that_cannot_be_are_named_with_row_and_column() {
     waves(60, 1).save(&place, "waves.parquet");
     let asked = |series: &str| TRAIN.replace("--series x,y", &format!("--series {series}"));
     place.refuses(&asked("x,z"), &["no column \"z\""]);
+    let vectors = TRAIN.replace("--series x,y", "");
+    place.refuses(&vectors, &["\"x\"", "numbers, found", "hint: --ignore", "--series"]);
     place.refuses(&asked("q*"), &["no column \"q*\""]);
     place.refuses(&asked("x,x"), &["\"x\"", "twice"]);
     place.refuses(&asked("sensor"), &["\"sensor\"", "lists of numbers"]);
@@ -215,15 +217,15 @@ fn series_that_cannot_be_are_named_with_row_and_column() {
     place.refuses(&format!("{TRAIN} --model mlp"), &["mlp", "rows of numbers", "series"]);
     place.refuses(&format!("{TRAIN} --model trees"), &["trees", "series"]);
     place.refuses(&format!("{TRAIN} --hidden 8"), &["resnet1d", "hidden"]);
-    let mut whole = ListBuilder::new(Int32Builder::new());
-    (0..4).for_each(|row| whole.append_value([Some(row)]));
+    let mut words = ListBuilder::new(StringBuilder::new());
+    (0..4).for_each(|row: u32| words.append_value([Some(row.to_string())]));
     let columns = vec![
-        ("x", Arc::new(whole.finish()) as ArrayRef),
+        ("x", Arc::new(words.finish()) as ArrayRef),
         ("sensor", texts(&["a", "b", "a", "b"])),
         ("shape", texts(&["a", "b", "b", "a"])),
     ];
     save(&place, "waves.parquet", columns);
-    place.refuses(&asked("x"), &["\"x\"", "a list or a group"]);
+    place.refuses(&asked("x"), &["\"x\"", "a list of something other than numbers"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl Examination for RandomLabels {
             ),
             Word::Fixed(self.association, 2),
             Word::Text(
-                " on a scale from 0 to 1): they look given at random, or attached to the wrong rows.",
+                " on a scale from 0 to 1): they look given at random or attached to the wrong rows, or its inputs do not show what they are about.",
             ),
         ]
     }
