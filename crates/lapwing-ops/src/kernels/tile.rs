@@ -90,50 +90,76 @@ pub(crate) unsafe fn strip<L: Lanes, const V: usize>(mut m: usize, mut at: Opera
     }
 }
 
+/// Does something for each place up to `$count`, of which there are at most twelve. Written out: sums in a loop that the
+/// compiler unrolls late stay in memory.
+macro_rules! each {
+    ($place:ident < $count:ident, $work:block) => {
+        each!($place < $count, $work, 0 1 2 3 4 5 6 7 8 9 10 11)
+    };
+    ($place:ident < $count:ident, $work:block, $($at:literal)+) => {
+        $(if $at < $count {
+            let $place = $at;
+            $work
+        })+
+    };
+}
+
 /// # Safety
 /// As [`strip`] for `M` rows.
 #[inline(always)]
 unsafe fn tile<L: Lanes, const M: usize, const V: usize>(at: &Operands) {
+    const { assert!(M <= 12 && V <= 2) };
     // SAFETY: every access is one of the formula's, which the caller vouches for.
     unsafe {
         // No closures here: one that is not inlined would lose the instructions.
         let mut sums = [[L::load(at.init); V]; M];
-        for (m, sums) in sums.iter_mut().enumerate() {
-            for (v, sum) in sums.iter_mut().enumerate() {
-                *sum = L::load(at.init.add(m * at.init_m + v * L::COUNT));
+        each!(m < M, {
+            sums[m][0] = L::load(at.init.add(m * at.init_m));
+            if V > 1 {
+                sums[m][1] = L::load(at.init.add(m * at.init_m + L::COUNT));
             }
-        }
+        });
         for r in 0..at.rows {
             let mut a = at.a.add(r * at.a_r);
             let mut b = at.b.add(r * at.b_r);
             for _ in 0..at.depth {
-                let mut factors = [L::load(b); V];
-                for (v, factor) in factors.iter_mut().enumerate().skip(1) {
-                    *factor = L::load(b.add(v * L::COUNT));
-                }
-                for (m, sums) in sums.iter_mut().enumerate() {
+                let first = L::load(b);
+                let second = if V > 1 { L::load(b.add(L::COUNT)) } else { first };
+                each!(m < M, {
                     let factor = L::spread(a.add(m * at.a_m));
-                    for (sum, b) in sums.iter_mut().zip(factors) {
-                        *sum = factor.fused(b, *sum);
+                    sums[m][0] = factor.fused(first, sums[m][0]);
+                    if V > 1 {
+                        sums[m][1] = factor.fused(second, sums[m][1]);
                     }
-                }
+                });
                 // The last step may leave the buffer, so it is no `add`.
                 a = a.wrapping_add(at.a_k);
                 b = b.wrapping_add(at.b_k);
             }
         }
         let floor = L::spread(&at.floor);
-        for (m, sums) in sums.iter().enumerate() {
+        each!(m < M, {
             let c = at.c.add(m * at.c_m);
-            for (v, sum) in sums.iter().enumerate() {
-                let from = v * L::COUNT;
-                let sum = sum.at_least(floor);
-                if from + L::COUNT <= at.columns {
-                    sum.store(c.add(from));
-                } else if from < at.columns {
-                    sum.store_first(c.add(from), at.columns - from);
-                }
+            put(sums[m][0].at_least(floor), c, at.columns);
+            if V > 1 && at.columns > L::COUNT {
+                put(sums[m][1].at_least(floor), c.add(L::COUNT), at.columns - L::COUNT);
             }
+        });
+    }
+}
+
+/// Stores so many of the lanes, or all.
+///
+/// # Safety
+/// As [`Lanes::store_first`], for no more lanes than there are.
+#[inline(always)]
+unsafe fn put<L: Lanes>(lanes: L, to: *mut f32, columns: usize) {
+    // SAFETY: the caller's.
+    unsafe {
+        if columns >= L::COUNT {
+            lanes.store(to);
+        } else if columns > 0 {
+            lanes.store_first(to, columns);
         }
     }
 }
