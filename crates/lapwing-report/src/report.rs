@@ -168,6 +168,9 @@ pub struct DoubtfulRow {
     /// Where the row is a text: its beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Where the row is a picture: its file, as the table names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// One line of `metrics.csv`.

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use lapwing_data::{DataError, Input, NewData, NewDataOptions, NewRows, Schema, Unseen};
+use lapwing_data::{DataError, Input, Kind, NewData, NewDataOptions, NewRows, Schema, Unseen};
 use lapwing_sample::{InputSpec, TargetSpec, Targets};
 use lapwing_store::replace;
 use lapwing_train::{DeviceName, Model, ModelSpec, Predictions};
@@ -64,6 +64,8 @@ pub struct Predicted {
     pub predictions: Predictions,
     /// How much of the table has been read, in the unit of [`NewRows::length`].
     pub read: u64,
+    /// The file of each row, where rows are pictures.
+    pub files: Vec<String>,
 }
 
 /// Metrics of a table, and of each group of its rows.
@@ -174,7 +176,13 @@ impl Predictor {
                     None => unseen.push(found),
                 }
             }
-            visit(&Predicted { first: part.first, predictions, read: part.read })
+            let files = match self.schema().features().find(|column| column.kind == Kind::Image) {
+                Some(column) => {
+                    rows.iter().map(|&row| part.table.display(row, &column.name)).collect()
+                }
+                None => Vec::new(),
+            };
+            visit(&Predicted { first: part.first, predictions, read: part.read, files })
         })?;
         // Of all rows, those of parts in which nothing was new included.
         unseen.iter_mut().for_each(|column| column.of = total);

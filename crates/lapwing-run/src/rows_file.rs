@@ -43,14 +43,20 @@ pub(crate) fn row(
         suggestion: class(noise.suggestion.0),
         suggestion_probability: noise.suggestion.1,
         text: text(dataset, row),
+        file: shown(dataset, row, Kind::Image),
     })
+}
+
+/// What a row holds in its columns of a kind, where there are such.
+fn shown(dataset: &Dataset, row: u32, kind: Kind) -> Option<String> {
+    let columns = dataset.schema.features().filter(|column| column.kind == kind);
+    let cells = columns.map(|column| dataset.table.display(row, &column.name));
+    cells.reduce(|before, cell| format!("{before}\n{cell}"))
 }
 
 /// The beginning of the text of a row, where there is text.
 fn text(dataset: &Dataset, row: u32) -> Option<String> {
-    let columns = dataset.schema.features().filter(|column| column.kind == Kind::Text);
-    let texts = columns.map(|column| dataset.table.display(row, &column.name));
-    let shown = texts.reduce(|before, text| format!("{before}\n{text}"))?;
+    let shown = shown(dataset, row, Kind::Text)?;
     Some(match shown.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", &shown[..end]),
         None => shown,
@@ -64,8 +70,10 @@ pub(crate) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-    let text = dataset.schema.features().any(|column| column.kind == Kind::Text);
-    writer.write_record(COLUMNS.into_iter().chain(text.then_some("text")))?;
+    let any = |kind| dataset.schema.features().any(|column| column.kind == kind);
+    let text = any(Kind::Text).then_some("text");
+    writer
+        .write_record(COLUMNS.into_iter().chain(text).chain(any(Kind::Image).then_some("file")))?;
     if let Some(labels) = labels {
         for place in labels.worst_first() {
             writer.serialize(row(dataset, labels, place).map_err(io::Error::other)?)?;

@@ -14,8 +14,8 @@ use crate::training::warn_of_unseen;
 /// Predict the rows of a table with the model of a run
 ///
 /// The output is CSV: row (counted from 1, without the header), prediction, and for classes the probability of each as
-/// `p_<class>`. Columns are found by name; a column that training did not use may be missing. Rows are read, predicted
-/// and written part by part, in the same memory for a million as for a thousand.
+/// `p_<class>`; for a folder of pictures also the file of each. Columns are found by name; a column that training did not
+/// use may be missing. Rows are read, predicted and written part by part, in the same memory for a million as for a thousand.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -64,8 +64,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         // Not before: nothing is written for a table that turns out to have no rows.
         if part.first == 1 {
             let names = classes.iter().take(shown).map(|class| format!("p_{class}"));
-            let header = ["row".to_owned(), "prediction".to_owned()];
-            writer.write_record(header.into_iter().chain(names))?;
+            let file = arguments.data.is_dir().then_some("file");
+            let header = ["row"].into_iter().chain(file).chain(["prediction"]).map(str::to_owned);
+            writer.write_record(header.chain(names))?;
         }
         arguments.write(part, classes, shown, &mut writer)
     })?;
@@ -81,20 +82,26 @@ impl Arguments {
         shown: usize,
         writer: &mut csv::Writer<Output>,
     ) -> anyhow::Result<()> {
+        // A row of a table can be found by its number, a picture of a folder by its name.
+        let named = self.data.is_dir();
+        let head = |at: usize| {
+            let file = named.then(|| part.files.get(at)).flatten();
+            let file = file.map(|file| self.formulas.cell(file).into_owned());
+            [(part.first + at as u64).to_string()].into_iter().chain(file)
+        };
         match &part.predictions {
             Predictions::Values(values) => {
-                for (row, value) in (part.first..).zip(values) {
-                    writer.write_record([row.to_string(), value.to_string()])?;
+                for (at, value) in values.iter().enumerate() {
+                    writer.write_record(head(at).chain([value.to_string()]))?;
                 }
             }
             Predictions::Classes { probabilities, classes: width } => {
                 let labels = part.predictions.labels();
                 let chances = probabilities.chunks_exact(*width);
-                for ((row, label), chances) in (part.first..).zip(labels).zip(chances) {
-                    let class = self.formulas.cell(&classes[label as usize]);
-                    let head = [row.to_string(), class.into_owned()];
+                for (at, (label, chances)) in labels.into_iter().zip(chances).enumerate() {
+                    let class = self.formulas.cell(&classes[label as usize]).into_owned();
                     let chances = chances.iter().take(shown).map(|&chance| number_of(chance));
-                    writer.write_record(head.into_iter().chain(chances))?;
+                    writer.write_record(head(at).chain([class]).chain(chances))?;
                 }
             }
         }

@@ -48,9 +48,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         return Ok(());
     }
-    let columns = [">row", "source", "label", ">wrong", "suggestion", ">probability", "text"];
+    let mut columns = vec![">row", "source", "label", ">wrong", "suggestion", ">probability"];
     let texts = rows.iter().any(|row| row.text.is_some());
-    let mut table = TextTable::new(if texts { &columns } else { &columns[..6] });
+    let files = rows.iter().any(|row| row.file.is_some());
+    columns.extend(texts.then_some("text").into_iter().chain(files.then_some("file")));
+    let mut table = TextTable::new(&columns);
     for row in &rows {
         let cells = [
             row.row.to_string(),
@@ -61,7 +63,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             probability(row.suggestion_probability),
         ];
         let text = texts.then(|| beginning(row.text.as_deref().unwrap_or_default()));
-        table.row_in_full(cells.into_iter().chain(text));
+        let file = files.then(|| printable(row.file.as_deref().unwrap_or_default()));
+        table.row_in_full(cells.into_iter().chain(text).chain(file));
     }
     Ok(write!(out, "{}", table.render())?)
 }

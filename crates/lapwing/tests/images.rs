@@ -64,6 +64,12 @@ fn pictures_are_learnt_from_judged_shown_and_predicted() {
     };
     assert!(verdict("e") && !["a", "b", "c", "d"].into_iter().any(verdict), "{sources}");
     assert!(place.text("run/report.html").contains("data:image/png;base64,"));
+    let rows = place.text("run/rows.csv");
+    assert!(rows.lines().next().unwrap().ends_with(",file"), "{rows}");
+    assert!(rows.lines().skip(1).all(|line| line.ends_with("-5.png")), "{rows}");
+    let output = place.lapwing("rows run --top 3 --source e").assert().success();
+    let shown = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(shown.lines().nth(1).unwrap().contains("photos/e"), "{shown}");
     let config = place.text("run/config.toml");
     assert!(config.contains("file = \"image\""), "{config}");
 
@@ -344,9 +350,11 @@ fn a_folder_of_class_folders_with_a_list_of_sources_is_a_table() {
     let output = place.lapwing("predict run new").assert().success();
     let predicted = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     assert_eq!(predicted.lines().count(), 51);
+    assert!(predicted.starts_with("row,file,prediction,p_"), "{predicted}");
+    assert!(predicted.lines().nth(1).unwrap().starts_with("1,lying/"), "{predicted}");
     let lying = std::fs::read_dir(place.path("new/lying")).unwrap().count();
     let right = predicted.lines().skip(1).enumerate().filter(|(row, line)| {
-        line.split(',').nth(1) == Some(if *row < lying { "lying" } else { "standing" })
+        line.split(',').nth(2) == Some(if *row < lying { "lying" } else { "standing" })
     });
     assert!(right.count() >= 45, "{predicted}");
     place.refuses("train photos/lying --out none", &["source"]);

@@ -139,6 +139,7 @@ pub(crate) fn hostile() -> Report {
                 suggestion: text(i + 2),
                 suggestion_probability: 0.8,
                 text: Some(text(i)),
+                file: None,
             })
             .collect(),
         sources: names
