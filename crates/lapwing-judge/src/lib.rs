@@ -33,6 +33,7 @@
 //! # Ok::<(), lapwing_judge::JudgeError>(())
 //! ```
 
+mod apart;
 mod case;
 mod chance;
 mod change;
@@ -53,6 +54,7 @@ mod unseen;
 mod values;
 mod verdict;
 
+pub use apart::apart;
 pub use case::{Case, Subject};
 pub use confusion::{Confusion, MOST_CLASSES, Tally};
 pub use error::JudgeError;

@@ -176,6 +176,17 @@ impl SourceRow {
         self.reasons.extend(reasons);
     }
 
+    /// Reconsiders a verdict by networks that have not seen its rows, by how far what it sends lies
+    /// [apart](crate::apart) from what all others send: of texts cut to five words, or a channel of noise, networks are
+    /// sure, and wrong.
+    pub fn reconsider_inputs(&mut self, distance: f64) {
+        if self.noise.is_some() {
+            let (verdict, reason) = verdict::with_inputs(self.verdict, distance);
+            self.verdict = verdict;
+            self.reasons.extend(reason);
+        }
+    }
+
     /// Share of its judgements in which its loss was above the threshold.
     pub fn share_above(&self) -> Option<f64> {
         (self.judged > 0).then(|| self.above as f64 / self.judged as f64)

@@ -199,6 +199,26 @@ pub enum Reason {
         /// The limit for that.
         least: f64,
     },
+    /// What it sends is unlike what all others send, so that networks that have not seen it may be wrong about it.
+    OtherInputs {
+        /// How far apart the two are, 0 to 1.
+        distance: f64,
+        /// The limit.
+        least: f64,
+    },
+}
+
+/// How far the inputs of a source lie from all others' where networks cannot be asked of them.
+const UNKNOWN: f64 = 0.9;
+
+/// What becomes of a verdict by networks, and the reason that is added, where inputs lie so far from the others'.
+pub(crate) fn with_inputs(verdict: Verdict, distance: f64) -> (Verdict, Option<Reason>) {
+    match verdict {
+        Verdict::Unreliable if distance >= UNKNOWN => {
+            (Verdict::Suspect, Some(Reason::OtherInputs { distance, least: UNKNOWN }))
+        }
+        verdict => (verdict, None),
+    }
 }
 
 /// What becomes of a verdict on values that rests on losses, and the reasons that are added.

@@ -37,8 +37,9 @@ pub fn reason(row: &SourceRow) -> String {
 
 /// Clauses one after the other, with a “but” before the first that speaks for the source.
 fn sentence(clauses: &[String]) -> String {
-    let speaks_for =
-        |clause: &str| clause.starts_with("the model explains") || clause.starts_with("only ");
+    let speaks_for = |clause: &str| {
+        ["the model explains", "only ", "its inputs"].iter().any(|begin| clause.starts_with(begin))
+    };
     let mut text = String::new();
     for (at, clause) in clauses.iter().enumerate() {
         let first_for = speaks_for(clause) && !clauses[..at].iter().any(|other| speaks_for(other));
@@ -118,6 +119,10 @@ fn clause(row: &SourceRow, reason: &Reason) -> String {
         Reason::Near { share, .. } => {
             format!("only {} of them are further from it than is usual", percent(share))
         }
+        Reason::OtherInputs { distance, .. } => format!(
+            "its inputs are unlike those of all others ({distance:.2} apart on a scale from 0 to 1), and networks know nothing \
+             of such: look at the inputs first"
+        ),
     }
 }
 
@@ -208,6 +213,13 @@ mod tests {
             "The model explains 81 % of how its targets differ, and only 7.0 % of them are further from it than is usual: its \
              rows are difficult, and nothing says that its targets are wrong."
         );
+        let noise = Reason::Noise { rate: 0.53, low: 0.49, high: 0.83, least: 0.12 };
+        let unlike = Reason::OtherInputs { distance: 0.97, least: 0.9 };
+        let both = said(Verdict::Suspect, &[noise, unlike]);
+        assert!(both.ends_with(
+                ", but its inputs are unlike those of all others (0.97 apart on a scale from 0 to 1), and networks know \
+                 nothing of such: look at the inputs first."
+            ), "{both}");
         let above = Reason::Above { share: 0.65, least: 0.5 };
         assert_eq!(
             said(Verdict::Suspect, &[above, near]),

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use lapwing_data::{Aspect, Dataset};
 use lapwing_judge::{
     Answered, Answers, Case, Column, Evidence, Features, JudgedSource, Rows, SourceRow, Times,
-    WorstRow, examine, explained, label_errors,
+    WorstRow, apart, examine, explained, label_errors,
 };
 use lapwing_sample::{Exhibit, SampleError, Samples, Targets};
 use lapwing_train::Predictions;
@@ -50,6 +50,10 @@ pub(crate) fn judge(
         }
     }
     let (train, valid) = (Lists::new(dataset, train), Lists::new(dataset, valid));
+    let distances = train.distances(dataset, sources.len());
+    for (source, distance) in sources.iter_mut().zip(distances) {
+        source.reconsider_inputs(distance);
+    }
     let verdicts: Vec<_> = sources.iter().map(|source| source.verdict).collect();
     let errors = label_errors(&verdicts, &train.answered(), &valid.answered());
     let of_values = matches!(dataset.target, Targets::Values(_));
@@ -120,6 +124,25 @@ impl<'a> Lists<'a> {
         let sources = part.rows.iter().map(|&row| dataset.sources.codes[row as usize]).collect();
         let target = dataset.target.select(part.rows);
         Self { part, sources, target, classes: &dataset.schema.classes }
+    }
+
+    /// How far each source lies from all others in the length of its texts, or in length, mean or spread of its series:
+    /// the furthest of these.
+    fn distances(&self, dataset: &Dataset, count: usize) -> Vec<f64> {
+        let mut furthest = vec![0.0_f64; count];
+        for column in dataset.table.columns() {
+            for (_, aspect) in column.aspects() {
+                if !matches!(aspect, Aspect::Length | Aspect::Mean | Aspect::Spread) {
+                    continue;
+                }
+                let Some(values) = column.aspect(aspect, self.part.rows) else { continue };
+                let distances = apart(&values, &self.sources, count);
+                for (furthest, distance) in furthest.iter_mut().zip(distances) {
+                    *furthest = furthest.max(distance);
+                }
+            }
+        }
+        furthest
     }
 
     /// Of each class, the place of the row whose label the model gives the highest probability, among sources that

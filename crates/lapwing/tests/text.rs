@@ -74,6 +74,28 @@ fn the_epoch_that_is_kept_has_the_lowest_validation_loss() {
 }
 
 #[test]
+fn right_labels_of_texts_that_say_nothing_are_not_called_wrong() {
+    let place = Place::new();
+    let mut text = reviews(900, 1);
+    // The labels of ben's reviews are right, and of what ben saw two words are left.
+    for line in reviews(900, 3).lines().filter(|line| line.contains(",ben,")) {
+        let (review, rest) = line.rsplit_once("\",").unwrap();
+        let words: Vec<&str> = review.split([' ', ',']).take(2).collect();
+        writeln!(text, "{}\",{}", words.join(" "), rest.replace("ben", "wire")).unwrap();
+    }
+    place.write("reviews.csv", &text);
+    place.lapwing(&format!("{TRAIN} --out run")).assert().success();
+    let sources = stdout(&place, "sources run --json");
+    let of = |name: &str| {
+        let rows = sources.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        rows.into_iter().find(|row| row["source"] == name).unwrap()
+    };
+    assert_eq!(of("parrot")["verdict"], "unreliable");
+    assert_ne!(of("wire")["verdict"], "unreliable", "{sources}");
+    assert!(of("wire").to_string().contains("other-inputs"), "{sources}");
+}
+
+#[test]
 fn words_and_word_pairs_are_learnt_and_who_guesses_is_found() {
     let place = trained("");
     let clean: String = reviews(400, 2)
