@@ -120,6 +120,15 @@ pub enum DataError {
         /// `gzip`, `zstd` or `Parquet`.
         format: &'static str,
     },
+    /// A file that is called Parquet and is not.
+    #[error(
+        "{} does not begin as Parquet does, though its name says so: copy it again, or give a table of text a name in .csv",
+        path.display()
+    )]
+    NotParquet {
+        /// The file.
+        path: PathBuf,
+    },
     /// A Parquet file whose columns are compressed in a way that is not read.
     #[error(
         "{} is compressed with {codec}, which is not read: write it with zstd, snappy, gzip or lz4",

@@ -68,8 +68,7 @@ impl TableFile {
         } else if let Some((what, advice)) = foreign::recognise(&path, &start) {
             return Err(DataError::Foreign { path, what, advice });
         } else if matches!(extension(&path).as_str(), "parquet" | "pq") {
-            let message = "it does not start with the mark PAR1".to_owned();
-            return Err(DataError::Damaged { path, format: "Parquet", message });
+            return Err(DataError::NotParquet { path });
         } else {
             let compression = Compression::of_content(&start);
             let (dialect, mut reader) = Dialect::read(&path, compression)?;

@@ -218,7 +218,7 @@ fn truncated_or_damaged_parquet() {
         );
     }
     let error = read_as("t.parquet", b"x,s,y\n1,a,2\n", &options).unwrap_err();
-    assert!(matches!(error, DataError::Damaged { format: "Parquet", .. }));
+    assert!(matches!(error, DataError::NotParquet { .. }) && error.to_string().contains(".csv"));
 }
 
 #[test]

@@ -104,7 +104,11 @@ impl Predictor {
         settle(directory)?;
         let text = match lapwing_store::read(&path, LARGEST) {
             Err(error) if error.is_missing() => {
-                return Err(RunError::NotARun { path: directory.to_owned(), missing: DESCRIPTION });
+                let path = directory.to_owned();
+                return Err(match path.exists() {
+                    true => RunError::NotARun { path, missing: DESCRIPTION },
+                    false => RunError::NoRun(path),
+                });
             }
             text => text?,
         };

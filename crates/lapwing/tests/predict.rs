@@ -123,7 +123,7 @@ fn models_on_a_table_are_exported() {
     }
     place.refuses("export mlp --onnx mlp.onnx", &["exists already"]);
     place.lapwing("export mlp --onnx mlp.onnx --force").assert().success();
-    place.refuses("export nobody --onnx a.onnx", &["nobody"]);
+    place.refuses("export nobody --onnx a.onnx", &["nobody: there is no such run"]);
 }
 
 #[test]
