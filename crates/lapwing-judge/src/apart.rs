@@ -1,44 +1,25 @@
 //! How far what a source sends lies from what all others send.
 
+use crate::inputs;
+
 /// For every source the largest difference between the distribution function of its values and that of the others', 0 to 1;
 /// 0 where it, or nobody else, has any. Values that are not finite are left out.
 pub fn apart(values: &[f64], sources: &[u32], count: usize) -> Vec<f64> {
     let known = values.iter().zip(sources).filter(|(value, _)| value.is_finite());
     let mut sorted: Vec<(f64, u32)> = known.map(|(&value, &source)| (value, source)).collect();
-    sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let mut totals = vec![0_u64; count];
-    for &(_, source) in &sorted {
-        if let Some(total) = totals.get_mut(source as usize) {
-            *total += 1;
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut own = vec![Vec::new(); count];
+    for &(value, source) in &sorted {
+        if let Some(own) = own.get_mut(source as usize) {
+            own.push(value);
         }
     }
-    let all = sorted.len() as u64;
-    let (mut own, mut seen) = (vec![0_u64; count], 0_u64);
-    let mut furthest = vec![0.0_f64; count];
-    let gap = |own: u64, seen: u64, total: u64| {
-        let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
-        match total == 0 || total == all {
-            true => 0.0,
-            false => (share(own, total) - share(seen - own, all - total)).abs(),
-        }
+    let all: Vec<f64> = sorted.into_iter().map(|(value, _)| value).collect();
+    let distance = |own: &Vec<f64>| match own.len() < all.len() {
+        true => inputs::apart(own, &all),
+        false => 0.0,
     };
-    // The difference of a source is furthest right before its first value of a run, or right after its last: between
-    // two of its own values the others alone move the other way.
-    for same in sorted.chunk_by(|a, b| a.0 == b.0) {
-        let after = seen + same.len() as u64;
-        for of_one in same.chunk_by(|a, b| a.1 == b.1) {
-            let source = of_one[0].1 as usize;
-            if source >= count {
-                continue;
-            }
-            let before = own[source];
-            own[source] += of_one.len() as u64;
-            let gaps = [gap(before, seen, totals[source]), gap(own[source], after, totals[source])];
-            furthest[source] = furthest[source].max(gaps[0]).max(gaps[1]);
-        }
-        seen = after;
-    }
-    furthest
+    own.iter().map(distance).collect()
 }
 
 #[cfg(test)]

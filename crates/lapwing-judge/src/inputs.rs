@@ -393,7 +393,7 @@ pub(crate) fn middle(sorted: &[f64]) -> (f64, f64) {
 
 /// The largest difference between the distribution functions of a source and of the others; both lists sorted, the
 /// source's values among all.
-fn apart(own: &[f64], all: &[f64]) -> f64 {
+pub(crate) fn apart(own: &[f64], all: &[f64]) -> f64 {
     let (n, m) = (own.len() as f64, (all.len() - own.len()) as f64);
     let mut distance = 0.0f64;
     let mut before = 0;

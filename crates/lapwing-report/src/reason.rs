@@ -216,10 +216,9 @@ mod tests {
         let noise = Reason::Noise { rate: 0.53, low: 0.49, high: 0.83, least: 0.12 };
         let unlike = Reason::OtherInputs { distance: 0.97, least: 0.9 };
         let both = said(Verdict::Suspect, &[noise, unlike]);
-        assert!(both.ends_with(
-                ", but its inputs are unlike those of all others (0.97 apart on a scale from 0 to 1), and networks know \
-                 nothing of such: look at the inputs first."
-            ), "{both}");
+        let unknown = ", but its inputs are unlike those of all others (0.97 apart on a scale from 0 to 1), and networks know \
+                       nothing of such: look at the inputs first.";
+        assert!(both.ends_with(unknown), "{both}");
         let above = Reason::Above { share: 0.65, least: 0.5 };
         assert_eq!(
             said(Verdict::Suspect, &[above, near]),

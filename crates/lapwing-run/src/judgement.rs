@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use lapwing_data::{Aspect, Dataset};
 use lapwing_judge::{
     Answered, Answers, Case, Column, Evidence, Features, JudgedSource, Rows, SourceRow, Times,
-    WorstRow, apart, examine, explained, label_errors,
+    Verdict, WorstRow, apart, examine, explained, label_errors,
 };
 use lapwing_sample::{Exhibit, SampleError, Samples, Targets};
 use lapwing_train::Predictions;
@@ -50,9 +50,11 @@ pub(crate) fn judge(
         }
     }
     let (train, valid) = (Lists::new(dataset, train), Lists::new(dataset, valid));
-    let distances = train.distances(dataset, sources.len());
-    for (source, distance) in sources.iter_mut().zip(distances) {
-        source.reconsider_inputs(distance);
+    if sources.iter().any(|source| source.verdict == Verdict::Unreliable) {
+        let distances = train.distances(dataset, sources.len());
+        for (source, distance) in sources.iter_mut().zip(distances) {
+            source.reconsider_inputs(distance);
+        }
     }
     let verdicts: Vec<_> = sources.iter().map(|source| source.verdict).collect();
     let errors = label_errors(&verdicts, &train.answered(), &valid.answered());
