@@ -8,6 +8,7 @@ use crate::kernels::columns::column_sums;
 use crate::kernels::conv::{Axis, Conv, backward_input, forward};
 use crate::kernels::conv_product;
 use crate::kernels::conv_weight::backward_weight;
+use crate::kernels::{winograd, winograd_weight};
 use crate::operation::{Dense, Operation, accelerated, run};
 
 /// How a window moves over an image: rows, then columns.
@@ -89,6 +90,27 @@ fn stock(x: Tensor<4>, weight: Tensor<4>, bias: Option<Tensor<1>>, window: Windo
         .permute([0, 2, 3, 1])
 }
 
+/// The ways to convolve.
+#[derive(Clone, Copy)]
+enum Way {
+    Winograd,
+    Product,
+    Tiles,
+}
+
+impl Way {
+    /// The fastest one.
+    fn of(sizes: &Conv) -> Self {
+        if winograd::suits(sizes) {
+            Self::Winograd
+        } else if conv_product::suits(sizes) {
+            Self::Product
+        } else {
+            Self::Tiles
+        }
+    }
+}
+
 impl Window2d {
     fn sizes(&self, x: &Dense, weight: &Dense) -> Conv {
         let [images, height, width, channels] = x.shape();
@@ -102,9 +124,10 @@ impl Window2d {
     fn convolve(&self, x: &Dense, weight: &Dense, bias: Option<&Dense>) -> Dense {
         let sizes = self.sizes(x, weight);
         let bias = bias.map(|bias| &bias[..]);
-        let y = match conv_product::suits(&sizes) {
-            true => conv_product::forward(sizes, x, weight, bias),
-            false => forward(sizes, x, weight, bias),
+        let y = match Way::of(&sizes) {
+            Way::Winograd => winograd::forward(sizes, x, weight, bias),
+            Way::Product => conv_product::forward(sizes, x, weight, bias),
+            Way::Tiles => forward(sizes, x, weight, bias),
         };
         let Conv { images, outputs, rows, columns, .. } = sizes;
         Dense::from_vec(y, &[images, rows.output, columns.output, outputs])
@@ -118,14 +141,16 @@ impl Window2d {
         wanted: [bool; 2],
     ) -> [Option<Dense>; 2] {
         let sizes = self.sizes(x, weight);
-        let products = conv_product::suits(&sizes);
-        let of_x = || match products {
-            true => conv_product::backward_input(sizes, dy, weight),
-            false => backward_input(sizes, dy, weight),
+        let way = Way::of(&sizes);
+        let of_x = || match way {
+            Way::Winograd => winograd::backward_input(sizes, dy, weight),
+            Way::Product => conv_product::backward_input(sizes, dy, weight),
+            Way::Tiles => backward_input(sizes, dy, weight),
         };
-        let of_weight = || match products {
-            true => conv_product::backward_weight(sizes, x, dy),
-            false => backward_weight(sizes, x, dy),
+        let of_weight = || match way {
+            Way::Winograd => winograd_weight::backward_weight(sizes, x, dy),
+            Way::Product => conv_product::backward_weight(sizes, x, dy),
+            Way::Tiles => backward_weight(sizes, x, dy),
         };
         [
             wanted[0].then(|| Dense::from_vec(of_x(), &x.shape::<4>())),

@@ -18,6 +18,8 @@ pub(crate) trait Lanes: Copy {
     unsafe fn store(self, to: *mut f32);
     /// `self * factor + sum`
     unsafe fn fused(self, factor: Self, sum: Self) -> Self;
+    unsafe fn plus(self, other: Self) -> Self;
+    unsafe fn minus(self, other: Self) -> Self;
     /// The larger one; `self` where it is not a number.
     unsafe fn at_least(self, floor: Self) -> Self;
 
@@ -61,6 +63,14 @@ impl Lanes for Portable {
         Self(std::array::from_fn(|lane| self.0[lane] * factor.0[lane] + sum.0[lane]))
     }
     #[inline(always)]
+    unsafe fn plus(self, other: Self) -> Self {
+        Self(std::array::from_fn(|lane| self.0[lane] + other.0[lane]))
+    }
+    #[inline(always)]
+    unsafe fn minus(self, other: Self) -> Self {
+        Self(std::array::from_fn(|lane| self.0[lane] - other.0[lane]))
+    }
+    #[inline(always)]
     unsafe fn at_least(self, floor: Self) -> Self {
         Self(std::array::from_fn(|lane| {
             if self.0[lane] < floor.0[lane] { floor.0[lane] } else { self.0[lane] }
@@ -72,7 +82,8 @@ impl Lanes for Portable {
 macro_rules! lanes {
     (
         $name:ident, $register:ty, $count:literal, $registers:literal,
-        $load:ident, $spread:ident, $store:ident, |$a:ident, $b:ident, $c:ident| $fused:expr, $max:ident
+        $load:ident, $spread:ident, $store:ident, |$a:ident, $b:ident, $c:ident| $fused:expr,
+        $plus:ident, $minus:ident, $max:ident
     ) => {
         #[derive(Clone, Copy)]
         pub(crate) struct $name($register);
@@ -103,6 +114,16 @@ macro_rules! lanes {
                 Self(unsafe { $fused })
             }
             #[inline(always)]
+            unsafe fn plus(self, other: Self) -> Self {
+                // SAFETY: the caller's.
+                Self(unsafe { $plus(self.0, other.0) })
+            }
+            #[inline(always)]
+            unsafe fn minus(self, other: Self) -> Self {
+                // SAFETY: the caller's.
+                Self(unsafe { $minus(self.0, other.0) })
+            }
+            #[inline(always)]
             unsafe fn at_least(self, floor: Self) -> Self {
                 // SAFETY: the caller's. x86 gives the second operand if either is not a number, ARM that one.
                 Self(unsafe { $max(floor.0, self.0) })
@@ -125,6 +146,8 @@ mod x86 {
         _mm256_set1_ps,
         _mm256_storeu_ps,
         |a, b, c| _mm256_fmadd_ps(a, b, c),
+        _mm256_add_ps,
+        _mm256_sub_ps,
         _mm256_max_ps
     );
     lanes!(
@@ -136,6 +159,8 @@ mod x86 {
         _mm512_set1_ps,
         _mm512_storeu_ps,
         |a, b, c| _mm512_fmadd_ps(a, b, c),
+        _mm512_add_ps,
+        _mm512_sub_ps,
         _mm512_max_ps
     );
 }
@@ -156,6 +181,8 @@ mod arm {
         vdupq_n_f32,
         vst1q_f32,
         |a, b, c| vfmaq_f32(c, a, b),
+        vaddq_f32,
+        vsubq_f32,
         vmaxq_f32
     );
 }

@@ -45,9 +45,9 @@ pub(crate) struct Slopes {
 }
 
 impl Lstm {
-    /// Samples of a task.
+    /// Samples of a task: many, since all of them share one reading of the weights. None depends on another.
     fn group(&self) -> usize {
-        if self.samples < 128 { 16 } else { 32 }
+        self.samples.div_ceil(rayon::current_num_threads()).clamp(8, 64)
     }
 
     fn width(&self) -> usize {
@@ -186,7 +186,13 @@ fn transposed(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     turned
 }
 
-/// `a · panel`, for rows of `a` one after another: `c[m·c_m + column]`, all columns of the panel.
+/// Distance from one row to the next of what is multiplied. Rows that are powers of two apart would push each other out of the
+/// nearest cache.
+fn apart(depth: usize) -> usize {
+    depth.next_multiple_of(16) + 16
+}
+
+/// `a · panel`, for rows of `a` that are [`apart`]: `c[m·c_m + column]`, all columns of the panel.
 ///
 /// # Safety
 /// The instructions of `L` must be there.
@@ -199,12 +205,12 @@ unsafe fn multiply<L: Lanes>(
     c_m: usize,
 ) {
     const ZEROS: [f32; WIDEST] = [0.0; WIDEST];
-    let rows = a.len() / depth.max(1);
+    let rows = a.len() / apart(depth);
     assert!(panel.values.len() == depth * panel.width && panel.width <= wide::<L>());
     assert!(wide::<L>() <= WIDEST && (rows == 0 || c.len() >= (rows - 1) * c_m + panel.width));
     let at = Operands {
         a: a.as_ptr(),
-        a_m: depth,
+        a_m: apart(depth),
         a_r: 0,
         a_k: 1,
         b: panel.values.as_ptr(),
@@ -245,7 +251,7 @@ unsafe fn forward_group<L: Lanes>(
     let (units, moments, width) = (lstm.units, lstm.moments, lstm.width());
     let samples = hidden.len() / (moments * units);
     // What was hidden at the moment before, sample after sample, so that the product reads it in order.
-    let mut before = vec![0.0; samples * units];
+    let mut before = vec![0.0; samples * apart(units)];
     let mut sums = vec![0.0; samples * GATES * WIDEST];
     for moment in 0..moments {
         for block in 0..panels[0].len() {
@@ -282,8 +288,9 @@ unsafe fn forward_group<L: Lanes>(
                 remember(gates, sums, bias, past, now, hidden);
             }
         }
-        for (sample, before) in before.chunks_exact_mut(units).enumerate() {
-            before.copy_from_slice(&hidden[(sample * moments + moment) * units..][..units]);
+        for (sample, before) in before.chunks_exact_mut(apart(units)).enumerate() {
+            before[..units]
+                .copy_from_slice(&hidden[(sample * moments + moment) * units..][..units]);
         }
     }
 }
@@ -303,12 +310,11 @@ fn remember(
     let (input, forget, cell) = (&mut input[..len], &mut forget[..len], &mut cell[..len]);
     let (output, now) = (&mut output[..len], &mut now[..len]);
     let (sums, bias) = (sums.map(|of| &of[..len]), bias.map(|of| &of[..len]));
-    for at in 0..len {
-        input[at] = sigmoid(input[at] + (sums[0][at] + bias[0][at]));
-        forget[at] = sigmoid(forget[at] + (sums[1][at] + bias[1][at]));
-        cell[at] = tanh(cell[at] + (sums[2][at] + bias[2][at]));
-        output[at] = sigmoid(output[at] + (sums[3][at] + bias[3][at]));
+    // One gate at a time: the compiler does many numbers at once only where few slices could overlap.
+    for (gate, at) in [(&mut *input, 0), (&mut *forget, 1), (&mut *output, 3)] {
+        bend(gate, sums[at], bias[at], sigmoid);
     }
+    bend(cell, sums[2], bias[2], tanh);
     match past {
         None => (0..len).for_each(|at| now[at] = input[at] * cell[at]),
         Some(past) => {
@@ -317,6 +323,14 @@ fn remember(
         }
     }
     (0..len).for_each(|at| hidden[at] = output[at] * tanh(now[at]));
+}
+
+/// A gate behind its curve.
+#[inline(always)]
+fn bend(gate: &mut [f32], sums: &[f32], bias: &[f32], curve: impl Fn(f32) -> f32) {
+    for ((gate, sum), bias) in gate.iter_mut().zip(sums).zip(bias) {
+        *gate = curve(*gate + (sum + bias));
+    }
 }
 
 /// All moments of some samples, from the last to the first.
@@ -337,7 +351,7 @@ unsafe fn backward_group<L: Lanes>(
     let stride = units.next_multiple_of(WIDEST);
     let mut of_hidden = vec![0.0; samples * stride];
     let mut of_cells = vec![0.0; samples * units];
-    let mut slopes = vec![0.0; samples * width];
+    let mut slopes = vec![0.0; samples * apart(width)];
     let nothing = vec![0.0; units];
     for moment in (0..moments).rev() {
         for sample in 0..samples {
@@ -355,7 +369,7 @@ unsafe fn backward_group<L: Lanes>(
                 &of_hidden[sample * stride..][..units],
                 &mut of_cells[sample * units..][..units],
             );
-            slopes[sample * width..][..width].copy_from_slice(gates);
+            slopes[sample * apart(width)..][..width].copy_from_slice(gates);
         }
         if moment > 0 {
             for panel in panels {
@@ -378,21 +392,41 @@ fn unlearn(
     of_hidden: &[f32],
     of_cells: &mut [f32],
 ) {
-    let len = of_cells.len();
-    let (input, rest) = gates.split_at_mut(len);
-    let (forget, rest) = rest.split_at_mut(len);
-    let (cell, output) = rest.split_at_mut(len);
-    let (cell, output) = (&mut cell[..len], &mut output[..len]);
-    let (past, cells, dy, of_hidden) = (&past[..len], &cells[..len], &dy[..len], &of_hidden[..len]);
-    for at in 0..len {
-        let slope = dy[at] + of_hidden[at];
-        let shown = tanh(cells[at]);
-        let (i, f, c, o) = (input[at], forget[at], cell[at], output[at]);
-        let of_cell = of_cells[at] + slope * o * (1.0 - shown * shown);
-        output[at] = slope * shown * o * (1.0 - o);
-        input[at] = of_cell * c * i * (1.0 - i);
-        forget[at] = of_cell * past[at] * f * (1.0 - f);
-        cell[at] = of_cell * i * (1.0 - c * c);
-        of_cells[at] = of_cell * f;
+    let units = of_cells.len();
+    let (input, rest) = gates.split_at_mut(units);
+    let (forget, rest) = rest.split_at_mut(units);
+    let (cell, output) = rest.split_at_mut(units);
+    // Some units at a time, which stay in the nearest cache, and one result at a time: as in `remember`.
+    for from in (0..units).step_by(WIDEST) {
+        let len = WIDEST.min(units - from);
+        let part = from..from + len;
+        let (input, forget) = (&mut input[part.clone()], &mut forget[part.clone()]);
+        let (cell, output) = (&mut cell[part.clone()], &mut output[part.clone()]);
+        let (past, cells) = (&past[part.clone()], &cells[part.clone()]);
+        let (dy, of_hidden) = (&dy[part.clone()], &of_hidden[part.clone()]);
+        let of_cells = &mut of_cells[part];
+        let (mut slopes, mut shown, mut of_now) = ([0.0; WIDEST], [0.0; WIDEST], [0.0; WIDEST]);
+        for at in 0..len {
+            slopes[at] = dy[at] + of_hidden[at];
+            shown[at] = tanh(cells[at]);
+        }
+        for at in 0..len {
+            let shown = shown[at];
+            of_now[at] = of_cells[at] + slopes[at] * output[at] * (1.0 - shown * shown);
+        }
+        for at in 0..len {
+            output[at] = slopes[at] * shown[at] * output[at] * (1.0 - output[at]);
+        }
+        for at in 0..len {
+            of_cells[at] = of_now[at] * forget[at];
+        }
+        for at in 0..len {
+            forget[at] = of_now[at] * past[at] * forget[at] * (1.0 - forget[at]);
+        }
+        for at in 0..len {
+            let (i, c) = (input[at], cell[at]);
+            input[at] = of_now[at] * c * i * (1.0 - i);
+            cell[at] = of_now[at] * i * (1.0 - c * c);
+        }
     }
 }

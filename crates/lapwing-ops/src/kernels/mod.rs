@@ -1,6 +1,6 @@
 //! Kernels on slices. They know nothing of Burn.
 //!
-//! Nothing here depends on the number of threads: work is split, and sums are grouped, by the size of the problem alone.
+//! No result depends on the number of threads: sums are grouped by the size of the problem alone.
 
 pub(crate) mod attention;
 pub(crate) mod bag;
@@ -23,3 +23,6 @@ pub(crate) mod pool;
 pub(crate) mod product;
 pub(crate) mod step;
 pub(crate) mod tile;
+pub(crate) mod winograd;
+pub(crate) mod winograd_planes;
+pub(crate) mod winograd_weight;

@@ -103,6 +103,7 @@ macro_rules! each {
         })+
     };
 }
+pub(crate) use each;
 
 /// # Safety
 /// As [`strip`] for `M` rows.

@@ -123,6 +123,22 @@ fn the_layers_of_residual_networks() {
     }
 }
 
+/// Sizes for which fewer multiplications do: even and odd sides, a single row, every padding, several blocks of tiles.
+#[test]
+fn kernels_of_three_by_three() {
+    for (images, input, channels, padding) in [
+        (2, [4, 4], [32, 32], [1, 1]),
+        (1, [5, 3], [32, 64], [1, 0]),
+        (3, [1, 4], [64, 32], [1, 2]),
+        (1, [2, 2], [32, 32], [2, 2]),
+        (19, [2, 3], [32, 32], [1, 1]),
+        (1, [18, 17], [32, 32], [0, 1]),
+    ] {
+        let window = Window2d { stride: [1, 1], padding };
+        Sizes { images, input, channels, taps: [3, 3], window }.judge(images < 3);
+    }
+}
+
 #[test]
 fn a_padding_wider_than_the_kernel_gives_the_bias() {
     let window = Window2d { stride: [1, 1], padding: [3, 2] };
