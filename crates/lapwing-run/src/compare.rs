@@ -124,7 +124,7 @@ fn pair(outcomes: &[Outcome]) -> Option<(&Outcome, &Outcome)> {
     }
 }
 
-/// Trains once and tests: nothing is written, and nobody is judged.
+/// Trains once and tests: nothing is written, and nobody is judged but by the method itself.
 fn tested(job: &Job<'_>, prepared: &Prepared, watch: &mut dyn Watch) -> Result<Metrics, RunError> {
     let fit = job.run(None, watch)?.ok_or(RunError::Interrupted)?;
     job.test(&fit.model, prepared)?.ok_or(RunError::NothingToTest)

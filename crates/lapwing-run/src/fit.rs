@@ -18,9 +18,11 @@ use crate::recorder::{MOST_POINTS, Recorder};
 use crate::settings::LossName;
 use crate::standings::Standings;
 use crate::{
-    Choice, FoldRun, Folds, JudgedLabels, LabelledRows, Learnt, Metrics, ModelKind, Prepared,
-    RunError, Settings, Unjudged, model_file,
+    Choice, JudgedLabels, Learnt, Metrics, ModelKind, Prepared, RunError, Settings, Unjudged,
+    model_file,
 };
+
+mod judging;
 
 /// Fewest rows that can be called a training set.
 const FEWEST_ROWS: usize = 4;
@@ -78,7 +80,12 @@ pub trait Watch {
         ControlFlow::Continue(())
     }
 
-    /// Before each training, where there are several.
+    /// Before labels are judged, where that comes before training.
+    fn judging(&mut self, job: &Job<'_>) {
+        let _ = job;
+    }
+
+    /// Before each training, where there are several, or where labels were judged.
     fn training(&mut self, job: &Job<'_>) {
         let _ = job;
     }
@@ -258,11 +265,21 @@ impl<'a> Job<'a> {
         }
         // What reading and planning have left behind.
         lapwing_ops::release_memory();
+        let (mut labels, mut method) = (Err(Unjudged::NotAsked), self.method.clone());
+        if self.judges_first() {
+            watch.judging(self);
+            let Some(judged) = self.judge_labels(checkpoints, watch)? else { return Ok(None) };
+            if let Ok(judged) = &judged {
+                method = method.knowing(judged.noise_rates());
+            }
+            labels = judged;
+            watch.training(self);
+        }
         let bound = self.dataset.bind(&self.input)?;
         let bound = Augmented::new(&*bound, self.changes());
         let data = data(self.dataset, self.split, &bound);
         let mut trainer =
-            Trainer::among(self.workers, self.config.clone(), &self.method, data, self.device)?;
+            Trainer::among(self.workers, self.config.clone(), &method, data, self.device)?;
         let epochs = (self.plan.steps / trainer.batches().max(1) as u64) as usize;
         let mut witness = Witness::new(self.dataset.sources.names.len(), epochs, watch);
         if let Some(saved) = checkpoints.filter(|checkpoints| checkpoints.resume) {
@@ -297,58 +314,13 @@ impl<'a> Job<'a> {
             history,
             sources: self.facts(standings),
             trajectory: witness.recorder.into_points(),
-            labels: Err(Unjudged::NotAsked),
+            labels,
         }))
     }
 
     /// What becomes of pictures while training.
     fn changes(&self) -> &[Change] {
         self.settings.augment.as_deref().unwrap_or_default()
-    }
-
-    /// Who is to judge which labels.
-    ///
-    /// # Errors
-    /// Where they are not to be judged.
-    pub fn folds(&self) -> Result<Folds, Unjudged> {
-        let networks = self.settings.folds.unwrap_or(0);
-        let (guards, seed) = (self.method.guards(), self.settings.seed());
-        let labelled = LabelledRows {
-            targets: &self.dataset.target,
-            sources: &self.dataset.sources.codes,
-            train: &self.split.train,
-            valid: &self.split.validation,
-        };
-        Folds::new(networks, self.plan.steps, &labelled, guards, seed)
-    }
-
-    /// Has labels judged by networks that have not seen them, where that is asked for and possible; `None` where it was
-    /// interrupted.
-    pub fn judge(
-        &self,
-        fit: Fit,
-        checkpoints: Option<&Checkpoints>,
-        watch: &mut dyn Watch,
-    ) -> Result<Option<Fit>, RunError> {
-        let folds = match self.folds() {
-            Ok(folds) => folds,
-            Err(why) => return Ok(Some(Fit { labels: Err(why), ..fit })),
-        };
-        let input = self.trees.as_ref().map_or(&self.input, |(_, networks)| networks);
-        let bound = self.dataset.bind(input)?;
-        let bound = Augmented::new(&*bound, self.changes());
-        let data = data(self.dataset, self.split, &bound);
-        let run = FoldRun {
-            data,
-            sources: self.dataset.sources.names.len(),
-            config: &self.config,
-            method: &self.method,
-            validation: self.settings.validation_fraction.unwrap_or(0.0),
-            device: self.device,
-            workers: self.workers,
-        };
-        let judged = folds.run(&run, checkpoints, watch)?;
-        Ok(judged.map(|labels| Fit { labels, ..fit }))
     }
 
     /// Metrics of a model on what there is to test on; `None` where there is no row.

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
-use lapwing_judge::{LabelNoise, Unseen, unseen};
+use lapwing_core::NoiseRateConfig;
+use lapwing_judge::{JudgedSource, LabelNoise, Unseen, Verdict, unseen};
 use lapwing_sample::{Data, Draws, Targets};
 use lapwing_train::{
     CheckpointDir, DeviceName, Finish, Guards, MethodConfig, MethodError, Observer, Predictions,
@@ -118,6 +119,20 @@ impl JudgedLabels {
             }
         }
         said
+    }
+
+    /// The noise rate of every source, as training should go by it: not a number where nothing could be judged, and no more
+    /// than that of a source of which nothing is known where nothing speaks against its labels.
+    pub fn noise_rates(&self) -> Vec<f64> {
+        let unknown = NoiseRateConfig::default().prior;
+        let rate = |source: &JudgedSource| match (source.noise.rows, source.verdict) {
+            (0, _) => f64::NAN,
+            (_, Verdict::Reliable | Verdict::Hard | Verdict::Different) => {
+                source.noise.noise_rate.estimate.min(unknown)
+            }
+            _ => source.noise.noise_rate.estimate,
+        };
+        self.noise.sources.iter().map(rate).collect()
     }
 
     /// Places in the lists, those first whose labels are most likely wrong; at the end those of which nothing can be said.

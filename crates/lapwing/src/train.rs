@@ -195,7 +195,7 @@ fn run_among(arguments: &Arguments, team: &Team) -> anyhow::Result<()> {
         fitted?;
         return Ok(());
     }
-    let steps = counted(progress.step(), "step");
+    let when = progress.when();
     let stopped = |when: &str, trees| -> anyhow::Error {
         team.together();
         match &directory {
@@ -204,7 +204,7 @@ fn run_among(arguments: &Arguments, team: &Team) -> anyhow::Result<()> {
         }
     };
     let Some((job, fit)) = fitted? else {
-        return Err(stopped(&format!("after {steps}"), trees));
+        return Err(stopped(&when, trees));
     };
     if tried && let Some(directory) = &directory {
         directory.settle_on(&job.settings)?;
@@ -217,7 +217,7 @@ fn run_among(arguments: &Arguments, team: &Team) -> anyhow::Result<()> {
     let judged = job.judge(fit, Some(&checkpoints), &mut progress);
     progress.finish();
     let Some(mut fit) = judged? else {
-        return Err(stopped("while labels were judged", job.trees().is_some()));
+        return Err(stopped(&progress.when(), job.trees().is_some()));
     };
     // The others have nothing left to do.
     let Some(directory) = directory else { return Ok(()) };

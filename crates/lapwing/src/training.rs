@@ -138,13 +138,19 @@ pub(crate) fn describe_folds(job: &Job<'_>) {
                 true => String::new(),
                 false => format!(", drawn from {},", count(folds.rows() as u64)),
             };
-            say!(
-                "then judging labels by {} more networks of {} steps: each of {} rows{drawn} by one that has not seen \
-                 it (--no-folds leaves this out)",
-                folds.networks(),
-                count(folds.steps_each()),
-                count(folds.judged() as u64),
-            );
+            let (networks, steps) = (folds.networks(), count(folds.steps_each()));
+            let rows = count(folds.judged() as u64);
+            match job.judges_first() {
+                true => say!(
+                    "before that, judging labels by {networks} networks of {steps} steps: each of {rows} rows{drawn} by \
+                     one that has not seen it; training goes by the noise rates that they find (--no-folds leaves this \
+                     out)"
+                ),
+                false => say!(
+                    "then judging labels by {networks} more networks of {steps} steps: each of {rows} rows{drawn} by one \
+                     that has not seen it (--no-folds leaves this out)"
+                ),
+            }
         }
         Err(why @ Unjudged::FewRows(_)) => {
             say!("labels are not judged by further networks: {why}");
@@ -210,6 +216,8 @@ pub(crate) struct TrainingProgress<'a> {
     sources: usize,
     interrupt: Option<&'a Interrupt>,
     step: u64,
+    /// Whether labels are judged.
+    judging: bool,
 }
 
 impl<'a> TrainingProgress<'a> {
@@ -217,7 +225,7 @@ impl<'a> TrainingProgress<'a> {
         let sources = job.dataset().sources.names.len();
         let progress = Progress::new(what, Some(job.steps()), quiet);
         let trees = job.trees().is_some();
-        Self { progress, quiet, trees, sources, interrupt: None, step: 0 }
+        Self { progress, quiet, trees, sources, interrupt: None, step: 0, judging: false }
     }
 
     /// While labels are judged.
@@ -225,6 +233,7 @@ impl<'a> TrainingProgress<'a> {
         let steps = job.folds().map_or(0, |folds| folds.steps());
         Self {
             progress: Progress::new("judge", Some(steps), quiet),
+            judging: true,
             ..Self::new("judge", job, true)
         }
     }
@@ -234,9 +243,12 @@ impl<'a> TrainingProgress<'a> {
         Self { interrupt: Some(interrupt), ..self }
     }
 
-    /// Steps done.
-    pub(crate) fn step(&self) -> u64 {
-        self.step
+    /// How far it has come, in words behind "stopped".
+    pub(crate) fn when(&self) -> String {
+        match self.judging {
+            true => "while labels were judged".to_owned(),
+            false => format!("after {}", counted(self.step, "step")),
+        }
     }
 
     pub(crate) fn finish(&self) {
@@ -245,6 +257,11 @@ impl<'a> TrainingProgress<'a> {
 }
 
 impl Watch for TrainingProgress<'_> {
+    fn judging(&mut self, job: &Job<'_>) {
+        let (interrupt, quiet) = (self.interrupt, self.quiet);
+        *self = Self { interrupt, quiet, ..Self::judging(job, quiet) };
+    }
+
     fn training(&mut self, job: &Job<'_>) {
         self.progress.finish();
         let interrupt = self.interrupt;

@@ -129,6 +129,25 @@ fn words_and_word_pairs_are_learnt_and_who_guesses_is_found() {
     assert!(place.text("run/config.toml").contains("model = \"bag\""));
 }
 
+/// A bag of words that learns the parrot's labels by heart would believe them.
+#[test]
+fn labels_are_judged_first_and_training_goes_by_what_was_found() {
+    let place = Place::new();
+    place.write("reviews.csv", &reviews(900, 1));
+    let words = TRAIN.replace(" -q", "");
+    let done = place.lapwing(&format!("{words} --out run")).assert().success();
+    let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(said.contains("before that, judging labels by 3 networks of"), "{said}");
+    for line in stdout(&place, "sources run --json").lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let (weight, rate) = (&row["weight"], &row["noise_rate"]);
+        let [weight, rate] = [weight, rate].map(|number| number.as_f64().unwrap());
+        assert!((weight - (1.0 - rate)).abs() < 1e-3, "{line}");
+        assert_eq!(weight < 0.5, row["source"] == "parrot", "{line}");
+    }
+    place.lapwing(&format!("{TRAIN} --no-folds --out alone")).assert().success();
+}
+
 #[test]
 fn killed_and_resumed_and_with_one_thread_it_ends_in_the_same_bytes() {
     let place = Place::new();

@@ -29,6 +29,8 @@ pub struct MethodConfig {
     values: BTreeMap<&'static str, f64>,
     rule: Option<LapConfig>,
     guards: Guards,
+    /// Per source, or nothing; not a number where it is not known.
+    noise_rates: Vec<f64>,
 }
 
 impl MethodConfig {
@@ -36,7 +38,7 @@ impl MethodConfig {
     pub fn new(kind: &'static dyn MethodKind) -> Self {
         let default = |parameter: &Parameter| Some((parameter.name, parameter.default?));
         let values = kind.parameters().iter().filter_map(default).collect();
-        Self { kind, values, rule: None, guards: Guards::default() }
+        Self { kind, values, rule: None, guards: Guards::default(), noise_rates: Vec::new() }
     }
 
     /// The method of a name, with its defaults.
@@ -78,6 +80,19 @@ impl MethodConfig {
     pub fn within(mut self, guards: Guards) -> Self {
         self.guards = guards;
         self
+    }
+
+    /// The same where the noise rates of sources are known before training, source by source (not a number: unknown).
+    /// The method of noise rates holds on to them, where it would find them out otherwise; others know none.
+    #[must_use]
+    pub fn knowing(mut self, noise_rates: Vec<f64>) -> Self {
+        self.noise_rates = noise_rates;
+        self
+    }
+
+    /// Noise rates that are known before training.
+    pub fn noise_rates(&self) -> &[f64] {
+        &self.noise_rates
     }
 
     /// Which method.
@@ -147,7 +162,8 @@ impl MethodConfig {
     }
 }
 
-/// As it stands in fingerprints and records: `kind`, the parameters, `rule` and `guards`.
+/// As it stands in fingerprints and records: `kind`, the parameters, `rule` and `guards`. Noise rates are found anew wherever a
+/// run goes on.
 impl Serialize for MethodConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

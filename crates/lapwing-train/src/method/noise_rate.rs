@@ -49,6 +49,8 @@ const DECAY: Parameter = Parameter {
     range: Range::Within(0.0, 1.0),
     audience: Audience::Everybody,
 };
+/// Rows that a known rate counts for.
+const CERTAIN: f64 = 1e12;
 const PARAMETERS: &[Parameter] = &[WARMUP, PRIOR, PRIOR_ROWS, DECAY];
 
 #[derive(Debug)]
@@ -97,15 +99,21 @@ impl MethodKind for Kind {
         let number = |parameter| start.method.number(parameter);
         let batches = start.learner.train().len().div_ceil(start.config.batch_size.max(1));
         let steps = batches * start.config.epochs;
-        let config = NoiseRateConfig {
+        let mut config = NoiseRateConfig {
             decay: number(&DECAY),
             prior: number(&PRIOR),
             prior_strength: number(&PRIOR_ROWS),
             warmup: (number(&WARMUP) * steps as f64) as u64,
             ..NoiseRateConfig::default()
         };
+        let known = start.method.noise_rates();
+        if !known.is_empty() {
+            (config.decay, config.warmup) = (1.0, 0);
+        }
         let (guards, learner) = (start.method.guards(), start.learner);
-        let noise = GuardedNoise::new(config, *classes as u32, guards.clone(), learner.peers())?;
+        let mut noise =
+            GuardedNoise::new(config, *classes as u32, guards.clone(), learner.peers())?;
+        noise.tell(known)?;
         let Some(items) = learner.data.items else { return Ok(Box::new(noise)) };
         let (answers, length) = ((items, &labels[..], *classes), (steps, start.config.epochs));
         Ok(Box::new(ItemNoise::new(noise, learner, answers, guards, length)?))
@@ -130,6 +138,21 @@ impl<'a> GuardedNoise<'a> {
     ) -> Result<Self, MethodError> {
         let noise = NoiseRate::new(config, Labels::counted(classes)?)?;
         Ok(Self { noise, guards, peers, weights: Vec::new() })
+    }
+
+    /// Takes rates for known, where they are numbers: evidence beside which that of training is nothing.
+    fn tell(&mut self, rates: &[f64]) -> Result<(), MethodError> {
+        let mut state = self.noise.state();
+        let known = rates.iter().enumerate().filter(|(_, rate)| rate.is_finite());
+        let known = known.map(|(source, rate)| NoiseSourceState {
+            source: source as u32,
+            noise: rate.clamp(0.0, 1.0) * CERTAIN,
+            rows: CERTAIN,
+            seen: 0,
+            nonfinite: 0,
+        });
+        state.sources = known.collect();
+        Ok(self.noise.load(state)?)
     }
 
     /// The noise rate of a source.
@@ -237,6 +260,20 @@ mod tests {
         assert!(weight(0) > 0.95 && weight(2) < 0.2, "{} {}", weight(0), weight(2));
         assert!(weight(1) > weight(2) + 0.5, "{}", weight(1));
         assert_eq!(weight(9), 0.9);
+    }
+
+    #[test]
+    fn known_rates_stay_whatever_the_network_believes() {
+        let config = NoiseRateConfig { decay: 1.0, warmup: 0, ..NoiseRateConfig::default() };
+        let mut method = GuardedNoise::new(config, 2, Guards::default(), &Alone).unwrap();
+        method.tell(&[0.0, f64::NAN, 0.9]).unwrap();
+        for step in 0..200 {
+            let observed = Observed::new(&[0.05, 0.05, 0.05], &[0, 1, 2]);
+            method.weigh(&Observed { labels: &[step % 2; 3], ..observed }).unwrap();
+        }
+        let weight = |source| method.standing(source).weight;
+        assert!((weight(2) - 0.1).abs() < 1e-6, "{}", weight(2));
+        assert!(weight(0) > 0.999 && weight(1) > 0.95, "{} {}", weight(0), weight(1));
     }
 
     #[test]

@@ -164,7 +164,7 @@ struct RuleFlags {
     #[arg(long, value_name = "N")]
     folds: Option<usize>,
 
-    /// No such networks: verdicts rest on the losses alone, and no row is judged
+    /// No such networks: verdicts rest on the losses alone, no row is judged, and noise rates are found while training
     #[arg(long, conflicts_with = "folds")]
     no_folds: bool,
 }
