@@ -469,10 +469,13 @@ impl Dataset {
             names if names.len() as u64 == rows => warnings.push(Warning::SourcePerRow(rows)),
             _ => {}
         }
-        if let (Some(column), Some(items)) = (&options.item, &self.items)
-            && !items.any_answered_twice()
-        {
-            warnings.push(Warning::OneAnswerEach { column: column.clone() });
+        if let (Some(column), Some(items)) = (&options.item, &self.items) {
+            let (column, items) = (column.clone(), items.names.len() as u64);
+            if items == rows {
+                warnings.push(Warning::OneAnswerEach { column });
+            } else if items * self.sources.names.len() as u64 * 2 < rows {
+                warnings.push(Warning::FewItems { column, items, rows });
+            }
         }
         if let (Some(times), Some(column)) = (&self.times, &options.time)
             && times.missing() > 0

@@ -15,6 +15,15 @@ pub enum Warning {
         /// The column of items.
         column: String,
     },
+    /// So few items that sources must have answered on each again and again.
+    FewItems {
+        /// The column of items.
+        column: String,
+        /// Items.
+        items: u64,
+        /// Rows.
+        rows: u64,
+    },
     /// Rows with the same inputs are taken for answers on one item, though nobody said so.
     ItemsFound {
         /// Rows.
@@ -112,6 +121,11 @@ impl fmt::Display for Warning {
                     "no two rows have the same item in column {column:?}: answers cannot be compared"
                 )
             }
+            Self::FewItems { column, items, rows } => write!(
+                f,
+                "column {column:?} has {items} items for {rows} rows: sources answer on the same item again and again, and all \
+                 its answers are taken for one; --item is for what several sources answer on, each of them once"
+            ),
             Self::ItemsFound { rows, items } => write!(
                 f,
                 "the {rows} rows are taken for answers on {items} items: inputs are the same in several sources, and hardly \

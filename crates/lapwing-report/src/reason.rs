@@ -8,6 +8,12 @@ use crate::number;
 pub fn reason(row: &SourceRow) -> String {
     let said: Vec<String> = row.reasons.iter().map(|reason| clause(row, reason)).collect();
     match (row.verdict, &row.noise) {
+        (Verdict::Reliable, Some(noise)) if noise.looks_noisy() => format!(
+            "Networks that have not seen its labels contradict {} of them, no more than they are wrong elsewhere; a noise rate \
+             of {} tells nothing beside that.",
+            number::percent(noise.disagreement),
+            number::percent_range(noise.noise_rate.low, noise.noise_rate.high)
+        ),
         (Verdict::Reliable, Some(noise)) => format!(
             "Nothing speaks against its labels: the noise rate is {}.",
             number::percent_range(noise.noise_rate.low, noise.noise_rate.high)
@@ -79,7 +85,7 @@ fn clause(row: &SourceRow, reason: &Reason) -> String {
         ),
         Reason::OneLabel => "it gives all its rows the same label".to_owned(),
         Reason::Wide { low, high, .. } => format!(
-            "its noise rate may be anything from {} to {}: {} too few to tell",
+            "its noise rate may be anything from {} to {}: {} too few to tell, or networks know too little of such rows",
             percent(low),
             percent(high),
             match row.noise.map_or(row.rows, |noise| noise.rows) {
@@ -184,11 +190,21 @@ mod tests {
         );
         assert_eq!(
             said(Verdict::Insufficient, &[Reason::Wide { low: 0.1, high: 0.7, most: 0.5 }]),
-            "Its noise rate may be anything from 10 % to 70 %: 12 rows are too few to tell."
+            "Its noise rate may be anything from 10 % to 70 %: 12 rows are too few to tell, or networks know too little of \
+             such rows."
         );
         assert_eq!(
             said(Verdict::Reliable, &[]),
             "Nothing speaks against its labels: the noise rate is 0–13 %."
+        );
+        let noise_rate = Interval { estimate: 0.9, low: 0.9, high: 1.0 };
+        let noise = SourceNoise { noise_rate, disagreement: 0.5, ..SourceNoise::default() };
+        let row =
+            SourceRow { verdict: Verdict::Reliable, noise: Some(noise), ..SourceRow::default() };
+        assert_eq!(
+            reason(&row).replace('\u{202F}', " "),
+            "Networks that have not seen its labels contradict 50 % of them, no more than they are wrong elsewhere; a noise \
+             rate of 90–100 % tells nothing beside that."
         );
     }
 

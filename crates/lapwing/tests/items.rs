@@ -137,4 +137,16 @@ fn what_cannot_be_is_refused_with_a_sentence_and_items_of_one_answer_are_a_warni
     let said = String::from_utf8(done.get_output().stderr.clone()).unwrap();
     assert!(said.contains("warning: no two rows have the same item"), "{said}");
     assert_eq!(place.text("one/items.csv").lines().count(), 601);
+
+    // What a row has in common with a third of the table is no item.
+    let lines = one.lines().enumerate();
+    let few = lines.map(|(at, line)| match at {
+        0 => format!("desk{}", &line[3..]),
+        _ => format!("desk {},{line}", at % 3),
+    });
+    place.write("few.csv", &few.collect::<Vec<_>>().join("\n"));
+    let words = "train few.csv --target side --source who --item desk --ignore question --epochs 2 -q --no-folds --out few";
+    let done = place.lapwing(words).assert().success();
+    let said = String::from_utf8(done.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("\"desk\" has 3 items for 600 rows"), "{said}");
 }

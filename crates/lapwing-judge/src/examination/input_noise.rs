@@ -11,6 +11,8 @@ use crate::{Finding, Subject, Verdict, Word};
 const LARGE: f64 = 0.2;
 /// How many times as wide as elsewhere a column is at least: noise is added to what was there.
 const WIDER: f64 = 1.1;
+/// How many times as far as elsewhere it is from what the rest of a row says, at least.
+const FARTHER: f64 = 1.3;
 
 /// Columns follow from the rest of a row less closely than elsewhere, and are wider. The strength is the part of the
 /// scatter that other sources do not have.
@@ -44,6 +46,7 @@ impl Examination for InputNoise {
                 let (large, of) = (column.large as f64, column.of as f64);
                 large >= LARGE * of
                     && column.ratio.is_finite()
+                    && column.ratio >= FARTHER
                     && is_beyond_chance(ln_at_least(large, of, 0.1), looks)
                     && wider(name) == Some(true)
             })

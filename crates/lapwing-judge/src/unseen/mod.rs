@@ -87,6 +87,13 @@ pub struct SourceNoise {
     pub one_label: bool,
 }
 
+impl SourceNoise {
+    /// Whether its noise rate alone would speak against its labels; whether it does depends on how far they are contradicted.
+    pub fn looks_noisy(&self) -> bool {
+        self.noise_rate.low >= word::UNRELIABLE
+    }
+}
+
 /// What is known of the label of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowNoise {

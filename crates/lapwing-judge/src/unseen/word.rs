@@ -29,6 +29,9 @@ const OTHER_MIX: (f64, f64) = (0.3, 0.4);
 pub(super) struct Others {
     /// Whether those with noise count as well.
     noisy: bool,
+    /// Whether those count as well that give all rows the same label: they are contradicted where that label is rare, and are no
+    /// measure for others.
+    one_label: bool,
     /// Sources that count.
     count: usize,
     weight: f64,
@@ -50,21 +53,25 @@ fn gap(source: &SourceNoise) -> f64 {
     source.disagreement - source.doubt
 }
 
-/// What a source counts for; nothing where it has few rows, or is not to be compared with.
-fn weight(source: &SourceNoise, noisy: bool) -> Option<f64> {
-    let counts = source.rows >= FEWEST_ROWS && (noisy || source.noise_rate.low < UNRELIABLE);
-    counts.then_some(source.rows as f64 * (1.0 - source.noise_rate.estimate))
-}
-
 impl Others {
     pub(super) fn new(all: &[SourceNoise]) -> Self {
-        let noisy = !all.iter().any(|source| weight(source, false).is_some());
-        let many = all.iter().filter(|source| source.rows >= FEWEST_ROWS);
-        let mut gaps: Vec<f64> = many.map(gap).collect();
+        let with = |noisy, one_label| Self {
+            noisy,
+            one_label,
+            count: 0,
+            weight: 0.0,
+            disagreement: 0.0,
+            doubt: 0.0,
+            gaps: Vec::new(),
+        };
+        let any = |sum: &Self| all.iter().any(|source| sum.weight_of(source).is_some());
+        let one_label = !any(&with(true, false));
+        let mut sum = with(!any(&with(false, one_label)), one_label);
+        let mut gaps: Vec<f64> = all.iter().filter(|own| sum.compares(own)).map(gap).collect();
         gaps.sort_by(f64::total_cmp);
-        let mut sum = Self { noisy, count: 0, weight: 0.0, disagreement: 0.0, doubt: 0.0, gaps };
+        sum.gaps = gaps;
         for source in all {
-            if let Some(weight) = weight(source, noisy) {
+            if let Some(weight) = sum.weight_of(source) {
                 sum.count += 1;
                 sum.weight += weight;
                 sum.disagreement += weight * source.disagreement;
@@ -74,9 +81,20 @@ impl Others {
         sum
     }
 
+    /// Whether others are compared with a source at all.
+    fn compares(&self, source: &SourceNoise) -> bool {
+        source.rows >= FEWEST_ROWS && (self.one_label || !source.one_label)
+    }
+
+    /// What a source counts for; nothing where it is not to be compared with.
+    fn weight_of(&self, source: &SourceNoise) -> Option<f64> {
+        let counts = self.compares(source) && (self.noisy || source.noise_rate.low < UNRELIABLE);
+        counts.then_some(source.rows as f64 * (1.0 - source.noise_rate.estimate))
+    }
+
     /// All but one of them. Alone, a source is as usual as can be.
     pub(super) fn of(&self, source: &SourceNoise) -> Usual {
-        let (count, own) = weight(source, self.noisy).map_or((0, 0.0), |weight| (1, weight));
+        let (count, own) = self.weight_of(source).map_or((0, 0.0), |weight| (1, weight));
         let rest = self.weight - own;
         let gap = self.gap_without(source);
         if self.count == count || rest <= 0.0 {
@@ -92,7 +110,7 @@ impl Others {
 
     /// The lower quartile of the gaps of all but one; 0 where there is nobody else.
     fn gap_without(&self, source: &SourceNoise) -> f64 {
-        let own = match source.rows >= FEWEST_ROWS {
+        let own = match self.compares(source) {
             true => self.gaps.partition_point(|other| *other < gap(source)),
             false => self.gaps.len(),
         };
@@ -176,4 +194,28 @@ pub(super) fn word(
         return (Verdict::Different, vec![other]);
     }
     (Verdict::Reliable, Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(disagreement: f64, low: f64, one_label: bool) -> SourceNoise {
+        let noise_rate = Interval { estimate: low + 0.2, low, high: low + 0.4 };
+        SourceNoise { rows: 200, noise_rate, disagreement, doubt: 0.17, class_mix: 0.0, one_label }
+    }
+
+    /// Where the outcome is a matter of chance networks are wrong about everybody, but for those who always say what is common.
+    #[test]
+    fn who_gives_all_rows_the_same_label_is_no_measure_for_the_others() {
+        let honest = source(0.25, 0.3, false);
+        let all = [source(0.07, 0.0, true), honest, honest, honest];
+        let (verdict, reasons) = word(&honest, &Others::new(&all).of(&honest), 2, None);
+        assert_eq!(verdict, Verdict::Reliable, "{reasons:?}");
+
+        // Rules that vote are compared with rules that vote.
+        let all = [source(0.07, 0.0, true), source(0.09, 0.0, true), source(0.6, 0.4, true)];
+        let (verdict, _) = word(&all[2], &Others::new(&all).of(&all[2]), 2, None);
+        assert_eq!(verdict, Verdict::Suspect);
+    }
 }
