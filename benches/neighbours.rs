@@ -1,4 +1,5 @@
-//! The 200 nearest of 50,000 rows of 50 numbers, as `rrl` looks for them once per epoch: `cargo bench --bench neighbours`.
+//! The 200 nearest of 50,000 rows of 50 numbers, as `rrl` looks for them once per epoch: `cargo bench -p lapwing-ops --bench
+//! neighbours`.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "a bench")]
 

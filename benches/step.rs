@@ -1,4 +1,4 @@
-//! What one step of the rule costs, all windows complete: `cargo bench --bench step`.
+//! What one step of the rule costs, all windows complete: `cargo bench -p lapwing-core --bench step`.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 

@@ -8,5 +8,5 @@ if [ ! -x "$venv/bin/python" ]; then
 fi
 "$venv/bin/python" -c 'import torch, loss_adapted_plasticity' 2>/dev/null ||
   "$venv/bin/python" -m pip install --quiet loss_adapted_plasticity==0.1.8 torch numpy
-cargo build --quiet --release --example peer-step
+cargo build --quiet --release -p lapwing-core --example peer-step
 "$venv/bin/python" benches/peer/step.py "${CARGO_TARGET_DIR:-target}/release/examples/peer-step"
