@@ -73,18 +73,31 @@ pub struct Form {
     /// Only so many channels in the first stage of a network that has stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<usize>,
+    /// Only so many moments of every sequence, from its beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<usize>,
+    /// Only a part of the data set, or another in its layout.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub excerpt: bool,
 }
 
 impl Form {
     /// Nothing is smaller than in the paper.
-    pub const FULL: Self = Self { limit_train: None, epochs: None, width: None };
+    pub const FULL: Self =
+        Self { limit_train: None, epochs: None, width: None, length: None, excerpt: false };
 }
 
 impl fmt::Display for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [("limit", self.limit_train), ("epochs", self.epochs), ("width", self.width)];
+        let parts = [
+            ("limit", self.limit_train),
+            ("epochs", self.epochs),
+            ("width", self.width),
+            ("length", self.length),
+        ];
         let given = parts.iter().filter_map(|(name, size)| Some(format!("{name}-{}", (*size)?)));
-        let words: Vec<String> = given.collect();
+        let excerpt = self.excerpt.then(|| "excerpt".to_owned());
+        let words: Vec<String> = excerpt.into_iter().chain(given).collect();
         f.write_str(if words.is_empty() { "full".to_owned() } else { words.join("-") }.as_str())
     }
 }

@@ -150,6 +150,16 @@ impl DataSet {
     }
 }
 
+impl Loaded {
+    /// The same with the first moments of every sequence only, where it has sequences.
+    pub(crate) fn cut(self, length: usize) -> Option<Self> {
+        let Self::Sequences { train, test, classes } = self else { return None };
+        let [train, test] =
+            [train, test].map(|part| Arc::new(Arc::unwrap_or_clone(part).cut(length)));
+        Some(Self::Sequences { train, test, classes })
+    }
+}
+
 /// Digits and two classes of colour images, made grey and as small as digits, as classes 10 and 11.
 pub(crate) fn mixed(digits: &Images, colour: &Images, classes: [u32; 2]) -> Images {
     let [side, ..] = colour.shape;

@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_smaller_run_has_fewer_epochs_and_shorter_chunks() {
-        let form = Form { limit_train: Some(100), epochs: Some(2), width: None };
+        let form = Form { limit_train: Some(100), epochs: Some(2), ..Form::FULL };
         let plan = plan("table-1-fashion-mnist", "original", "idpa", form);
         assert_eq!((plan.training.epochs, plan.epochs(), plan.sources.chunk), (2, 4, 10));
     }

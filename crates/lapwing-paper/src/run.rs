@@ -73,9 +73,16 @@ pub fn run(
         let record = records.of(&job.cell, request.form, request.version, &job.settings)?;
         if record.is_some() { done += 1 } else { to_do.push(job) }
     }
-    let loaded = match recipe.data {
-        Some(set) if !to_do.is_empty() => set.load(data)?,
-        _ => Loaded::Moons,
+    let loaded = match (recipe.data, request.form.length) {
+        (None, _) => Loaded::Moons,
+        _ if to_do.is_empty() => Loaded::Moons,
+        (Some(set), None) => set.load(data)?,
+        (Some(set), Some(length)) => set.load(data)?.cut(length).ok_or_else(|| {
+            PaperError::Usage(format!(
+                "{} has no sequences whose length could be chosen",
+                recipe.id
+            ))
+        })?,
     };
     let work = to_do.iter().map(|job| job.work(&loaded)).sum();
     watch.planned(done, to_do.len(), work);

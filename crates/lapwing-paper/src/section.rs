@@ -126,6 +126,9 @@ fn command(results: &Results) -> String {
     if runs != recipe.runs {
         let _ = write!(words, " --runs {runs}");
     }
+    if form.excerpt {
+        words.push_str(" --excerpt");
+    }
     if let Some(rows) = form.limit_train {
         let _ = write!(words, " --limit-train {rows}");
     }
@@ -134,6 +137,9 @@ fn command(results: &Results) -> String {
     }
     if let Some(width) = form.width {
         let _ = write!(words, " --width {width}");
+    }
+    if let Some(length) = form.length {
+        let _ = write!(words, " --length {length}");
     }
     if *version == Version::Paper {
         words.push_str(" --as paper");
@@ -239,9 +245,11 @@ fn reduced(own: &Recipe, form: Form) -> Result<Option<String>, PaperError> {
     let of_first = own.from.first().map(|id| recipe(id, Version::Code)).transpose()?;
     let all = epochs(own).or_else(|| epochs(&of_first?)).unwrap_or(0);
     let less = [
+        form.excerpt.then(|| "a part of the data set".to_owned()),
         form.limit_train.map(|rows| format!("{rows} samples to train on")),
         form.epochs.map(|few| format!("{few} epochs instead of {all}")),
         form.width.map(|width| format!("{width} channels in the first stage instead of 64")),
+        form.length.map(|length| format!("the first {length} moments of every sequence")),
     ];
     let less: Vec<String> = less.into_iter().flatten().collect();
     Ok((!less.is_empty()).then(|| format!("**Reduced**: {}.", less.join(", "))))

@@ -101,7 +101,8 @@ fn reviews_are_read_word_by_word() {
             }
         }
     }
-    let form = Form { limit_train: Some(6), epochs: Some(1), ..Form::FULL };
+    let form = Form { limit_train: Some(6), epochs: Some(1), excerpt: true, ..Form::FULL };
+    assert_eq!(form.to_string(), "excerpt-limit-6-epochs-1");
     let record = cell("imdb", "random-label", form, dir.path());
     assert_eq!((record.rows, record.series["top-1"].len()), ([6, 2], 1));
     assert_eq!(record.noisy_sources.len(), 4);

@@ -22,7 +22,7 @@ fn request(conditions: &[&str], methods: &[&str], shard: Option<(usize, usize)>)
             methods: words(methods),
             shard,
         },
-        form: Form { limit_train: Some(600), epochs: Some(2), width: None },
+        form: Form { limit_train: Some(600), epochs: Some(2), ..Form::FULL },
         version: Version::Code,
         jobs: Some(2),
     }
@@ -95,7 +95,7 @@ fn small_and_full_runs_are_never_mixed() {
     let small = request(&["base"], &[], None);
     run_toy(out.path(), &small);
     let smaller =
-        Request { form: Form { limit_train: Some(300), epochs: Some(1), width: None }, ..small };
+        Request { form: Form { limit_train: Some(300), epochs: Some(1), ..Form::FULL }, ..small };
     assert_eq!(run_toy(out.path(), &smaller).1, 1, "another form is another cell");
     let toy = recipe("toy", Version::Code).unwrap();
     let records = Records::new(out.path());
@@ -176,7 +176,7 @@ fn rows_that_are_held_out_are_measured_and_points_of_a_search_share_their_draws(
     let data = DataDir::of_other_files(data.path().to_owned());
     let search = recipe("parameter-search", Version::Code).unwrap();
     let request = Request {
-        form: Form { limit_train: Some(400), epochs: Some(8), width: None },
+        form: Form { limit_train: Some(400), epochs: Some(8), ..Form::FULL },
         ..request(&["h25-d0.5-l0.5", "h25-d2-l2"], &[], None)
     };
     let count = Count::default();
@@ -212,7 +212,7 @@ fn an_epoch_is_chosen_by_noisy_rows() {
     let data = DataDir::of_other_files(data.path().to_owned());
     let choice = recipe("epoch-choice", Version::Code).unwrap();
     let request = Request {
-        form: Form { limit_train: Some(400), epochs: Some(4), width: None },
+        form: Form { limit_train: Some(400), epochs: Some(4), ..Form::FULL },
         ..request(&["batch-label-flip"], &[], None)
     };
     run(&choice, &request, &data, out.path(), &()).unwrap();
@@ -258,7 +258,7 @@ fn every_method_runs_on_every_kind_of_noise() {
     let data = DataDir::of_other_files(data.path().to_owned());
     let table = recipe("table-1-fashion-mnist", Version::Code).unwrap();
     let request = Request {
-        form: Form { limit_train: Some(450), epochs: Some(3), width: None },
+        form: Form { limit_train: Some(450), epochs: Some(3), ..Form::FULL },
         ..request(&[], &[], None)
     };
     let count = Count::default();

@@ -25,8 +25,8 @@ const DATA_VARIABLE: &str = "LAPWING_DATA";
 /// Without a name: lists the experiments. With names: runs them cell by cell (noise or setting ×
 /// method × run), prints the table and draws the figure. Every finished cell leaves a record below
 /// --out and is not run again; whoever is interrupted loses at most the cells in progress. Runs
-/// made smaller by --limit-train or --epochs are kept apart from full ones. `summary` writes
-/// RESULTS.md from the records, those of other machines taken in first.
+/// made smaller by --limit-train, --epochs, --width, --length or --excerpt are kept apart from full
+/// ones. `summary` writes RESULTS.md from the records, those of other machines taken in first.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -82,6 +82,14 @@ pub(crate) struct Arguments {
     /// Give the first stage of a PreAct-ResNet-18 so many channels instead of 64: a smaller run, marked as such
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How")]
     width: Option<usize>,
+
+    /// Take the first N words of every text, or moments of every signal: a smaller run, marked as such
+    #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How")]
+    length: Option<usize>,
+
+    /// Take files that are a part of the official ones, or others in their layout: a smaller run, marked as such
+    #[arg(long, help_heading = "How")]
+    excerpt: bool,
 
     /// Whom to follow where the paper's text and its authors' code differ
     #[arg(long = "as", value_name = "WHOM", value_enum, default_value_t = Whom::Code, help_heading = "How")]
@@ -188,6 +196,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
             limit_train: arguments.limit_train,
             epochs: arguments.epochs,
             width: arguments.width,
+            length: arguments.length,
+            excerpt: arguments.excerpt,
         },
         version,
         jobs: arguments.jobs,
@@ -203,7 +213,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     {
         bail!("{}: no such directory of data sets", root.display());
     }
-    let data = DataDir::new(root);
+    let data = match root {
+        Some(root) if arguments.excerpt => DataDir::of_other_files(root),
+        root => DataDir::new(root),
+    };
     for recipe in &recipes {
         let watch = Bar::new(*quiet);
         let done = run_cells(recipe, &request, &data, out, &watch);

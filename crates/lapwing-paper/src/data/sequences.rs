@@ -25,4 +25,48 @@ impl Sequences {
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
+
+    /// The first moments of every sequence, all where there are no more.
+    pub(crate) fn cut(self, length: usize) -> Self {
+        let size = self.spec.size();
+        let spec = match self.spec {
+            InputSpec::Tokens { longest, vocabulary } => {
+                InputSpec::Tokens { longest: longest.min(length), vocabulary }
+            }
+            InputSpec::Series { longest, channels } => {
+                InputSpec::Series { longest: longest.min(length), channels }
+            }
+            whole => whole,
+        };
+        let kept = spec.size();
+        let values = match self.values {
+            Values::Tokens(tokens) => Values::Tokens(heads(&tokens, size, kept)),
+            Values::Floats(values) => Values::Floats(heads(&values, size, kept)),
+            texts @ Values::Texts { .. } => texts,
+        };
+        Self { values, spec, ..self }
+    }
+}
+
+/// The first `kept` of every `size` values.
+fn heads<T: Copy>(values: &[T], size: usize, kept: usize) -> Vec<T> {
+    values.chunks_exact(size.max(1)).flat_map(|row| &row[..kept]).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_are_cut_behind_their_first_moments() {
+        let of = |values, spec| Sequences { values, spec, labels: vec![0, 1], sources: None };
+        let spec = InputSpec::Series { longest: 3, channels: 2 };
+        let signals = of(Values::Floats((0..12).map(|at| at as f32).collect()), spec).cut(2);
+        assert_eq!(signals.spec, InputSpec::Series { longest: 2, channels: 2 });
+        assert_eq!(signals.values, Values::Floats(vec![0., 1., 2., 3., 6., 7., 8., 9.]));
+
+        let spec = InputSpec::Tokens { longest: 2, vocabulary: 9 };
+        let texts = of(Values::Tokens(vec![1, 2, 3, 0]), spec).cut(5);
+        assert_eq!((texts.spec, texts.values), (spec, Values::Tokens(vec![1, 2, 3, 0])));
+    }
 }
