@@ -4,6 +4,7 @@
 //! library. What users see is in `python/lapwing`, which is also where it is documented.
 
 mod batch;
+mod column;
 mod findings;
 mod fit;
 mod model;

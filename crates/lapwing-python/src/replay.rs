@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Schema};
 use lapwing_data::{DataError, LogColumns, LossLog};
 use lapwing_run::Replay;
@@ -16,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
 use crate::batch::{Losses, Sources};
+use crate::column;
 use crate::name::Names;
 use crate::rule::Rule;
 use crate::sources::source_table;
@@ -150,9 +148,9 @@ pub(crate) fn replay_stream(
     for batch in reader {
         let batch: RecordBatch = batch.map_err(ReplayError::from)?;
         let column = |at: usize, name| (batch.column(at), name);
-        let steps = whole_numbers(column(step_at, step), replay.replay.rows())?;
+        let steps = steps(column(step_at, step), replay.replay.rows())?;
         let sources = codes(column(source_at, source), replay.replay.rows(), replay.names())?;
-        let losses = floats(column(loss_at, loss))?;
+        let losses = losses(column(loss_at, loss))?;
         for ((step, source), loss) in steps.into_iter().zip(sources).zip(losses) {
             replay.row(step, source, loss)?;
         }
@@ -224,21 +222,20 @@ fn wrong((array, column): (&ArrayRef, &str), expected: &'static str) -> ReplayEr
     ReplayError::WrongType { column, found, expected }
 }
 
-fn whole_numbers(column: (&ArrayRef, &str), before: u64) -> Result<Vec<i64>> {
+fn steps(column: (&ArrayRef, &str), before: u64) -> Result<Vec<i64>> {
     let (array, _) = column;
     let missing = |at: usize| ReplayError::MissingValue { row: before + at as u64, what: "step" };
-    if array.data_type().is_integer() {
-        let array = cast(array, &DataType::Int64)?;
-        let values = array.as_primitive::<Int64Type>().iter().enumerate();
-        return values.map(|(at, step)| step.ok_or_else(|| missing(at))).collect();
-    }
-    if !array.data_type().is_floating() {
-        return Err(wrong(column, "whole numbers"));
+    if let Some(steps) = column::whole_numbers(array) {
+        let steps = steps.into_iter().enumerate();
+        return steps.map(|(at, step)| step.ok_or_else(|| missing(at))).collect();
     }
     // Data frames turn whole numbers into 12.0 when a value is missing elsewhere in the column.
-    let array = cast(array, &DataType::Float64)?;
-    let values = array.as_primitive::<Float64Type>().iter().enumerate();
-    values
+    let floating = Some(array).filter(|array| array.data_type().is_floating());
+    let steps = floating
+        .and_then(|array| column::numbers(array))
+        .ok_or_else(|| wrong(column, "whole numbers"))?;
+    let steps = steps.into_iter().enumerate();
+    steps
         .map(|(at, step)| match step {
             Some(step) if step.trunc() == step && step.abs() <= 2f64.powi(53) => Ok(step as i64),
             Some(step) if !step.is_nan() => {
@@ -250,41 +247,22 @@ fn whole_numbers(column: (&ArrayRef, &str), before: u64) -> Result<Vec<i64>> {
 }
 
 /// Losses; NaN where there is none.
-fn floats(column: (&ArrayRef, &str)) -> Result<Vec<f64>> {
-    let (array, _) = column;
-    if !array.data_type().is_numeric() {
-        return Err(wrong(column, "numbers"));
-    }
-    let array = cast(array, &DataType::Float64)?;
-    let values = array.as_primitive::<Float64Type>().iter();
-    Ok(values.map(|loss| loss.unwrap_or(f64::NAN)).collect())
+fn losses(column: (&ArrayRef, &str)) -> Result<Vec<f64>> {
+    let losses = column::numbers(column.0).ok_or_else(|| wrong(column, "numbers"))?;
+    Ok(losses.into_iter().map(|loss| loss.unwrap_or(f64::NAN)).collect())
 }
 
 fn codes(column: (&ArrayRef, &str), before: u64, names: &mut Names) -> Result<Vec<i64>> {
     let (array, _) = column;
     let missing = |at: usize| ReplayError::MissingValue { row: before + at as u64, what: "source" };
-    match array.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Dictionary(..) => {
-            let array = cast(array, &DataType::Utf8)?;
-            let values = array.as_string::<i32>().iter().enumerate();
-            values.map(|(at, name)| Ok(names.code(name.ok_or_else(|| missing(at))?))).collect()
-        }
-        number if number.is_integer() && *number != DataType::UInt64 => {
-            let array = cast(array, &DataType::Int64)?;
-            let values = array.as_primitive::<Int64Type>().iter().enumerate();
-            values
-                .map(|(at, code)| Ok(names.code_of_number(code.ok_or_else(|| missing(at))?)))
-                .collect()
-        }
-        DataType::Boolean | DataType::UInt64 | DataType::Float32 | DataType::Float64 => {
-            // As they would stand in a text file: 5.0 is the source 5.
-            let array = cast(array, &DataType::Utf8)?;
-            let values = array.as_string::<i32>().iter().enumerate();
-            let short = |name: &str| name.strip_suffix(".0").unwrap_or(name).to_owned();
-            values
-                .map(|(at, name)| Ok(names.code(&short(name.ok_or_else(|| missing(at))?))))
-                .collect()
-        }
-        _ => Err(wrong(column, "texts or numbers")),
+    if *array.data_type() != DataType::UInt64
+        && let Some(numbers) = column::whole_numbers(array)
+    {
+        let numbers = numbers.into_iter().enumerate();
+        return numbers
+            .map(|(at, number)| Ok(names.code_of_number(number.ok_or_else(|| missing(at))?)))
+            .collect();
     }
+    let texts = column::texts(array).ok_or_else(|| wrong(column, "texts or numbers"))?;
+    texts.enumerate().map(|(at, text)| Ok(names.code(&text.ok_or_else(|| missing(at))?))).collect()
 }
