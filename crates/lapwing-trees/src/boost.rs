@@ -1,4 +1,5 @@
-//! Boosting, twice: first to learn whom to believe, then with the weights that were found, keeping the best round.
+//! Boosting, twice: first to learn whom to believe, then with the weights that were found, keeping the best round. Where rows
+//! of sources that are not believed are many, a third time: they have inputs all the same.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -28,13 +29,20 @@ const MOST_REHEARSED: usize = 1 << 17;
 const LEAST_REHEARSED: usize = 128;
 /// What random numbers are drawn for.
 const PURPOSE: u64 = 25;
+/// What a source weighs at most whose rows are given other values.
+const DISBELIEVED: f64 = 0.1;
+/// The share of the rows that they are at least.
+const WORTH_IT: f64 = 0.05;
+/// Added to the seed of the trees that learn from them.
+const ANEW: u64 = 77;
 /// Rows of a leaf, where there are plenty: as LightGBM has it.
 const LEAF_ROWS: f64 = 20.0;
 
 /// One round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
-    /// Rounds before this one; counted anew after those that are rehearsed.
+    /// Rounds before this one; counted anew after those that are rehearsed, and on where trees are grown anew with values
+    /// that others have said.
     pub round: usize,
     /// Whether sources were judged, and its trees are thrown away.
     pub rehearsal: bool,
@@ -105,6 +113,8 @@ pub fn boost(
         validated: of_rows(data.valid),
         admitted: data.valid.iter().map(|row| config.admits(data.sources[*row as usize])).collect(),
         rehearses: true,
+        replaced: vec![false; config.say.len()],
+        before: 0,
         round: None,
         plain: SourceLosses::default(),
         bounded: SourceLosses::default(),
@@ -113,10 +123,12 @@ pub fn boost(
     };
     let validates = state.admitted.contains(&true);
     let state = Shared(Arc::new(Mutex::new(state)));
-    let matrix = |rows: &[u32]| matrix(config, data, &target, rows);
+    let given = |rows: &[u32]| -> Result<DMatrix, TreesError> {
+        matrix(config, data, rows, &labels(config, data, &target, rows)?)
+    };
     if config.rehearsal > 0 {
         let (training, params) =
-            (matrix(&rehearsed)?, params(config, objective, rehearsed.len(), &state)?);
+            (given(&rehearsed)?, params(config, objective, rehearsed.len(), &state)?);
         let trainer = Trainer::new(&params, &training, config.rehearsal);
         if run(trainer, &state, usize::MAX, watch)?.is_none() {
             return Ok(None);
@@ -126,20 +138,35 @@ pub fn boost(
         let mut state = state.lock();
         (state.rehearses, state.sources) = (false, of_rows(&train));
     }
-    let (training, params) = (matrix(&train)?, params(config, objective, train.len(), &state)?);
-    let validation = if validates { Some(matrix(data.valid)?) } else { None };
-    let mut trainer = Trainer::new(&params, &training, config.rounds);
-    if let Some(validation) = &validation {
-        trainer = trainer.eval(validation, "validation").custom_metric(Box::new(state.clone()));
-    }
+    let validation = if validates { Some(given(data.valid)?) } else { None };
     let patience = if validates { config.patience } else { usize::MAX };
-    let Some(model) = run(trainer, &state, patience, watch)? else { return Ok(None) };
-    let state = state.lock();
-    let rounds = match &state.best {
-        Some(best) => best.round + 1,
-        None => model.num_boost_rounds(),
+    let mut grow = |training: DMatrix, seed| -> Result<Option<Forest>, TreesError> {
+        let config = &TreesConfig { seed, ..config.clone() };
+        let params = params(config, objective, train.len(), &state)?;
+        let mut trainer = Trainer::new(&params, &training, config.rounds);
+        if let Some(validation) = &validation {
+            trainer = trainer.eval(validation, "validation").custom_metric(Box::new(state.clone()));
+        }
+        let Some(model) = run(trainer, &state, patience, watch)? else { return Ok(None) };
+        let kept = state.lock().end(model.num_boost_rounds());
+        Forest::new(config, target, model.slice(..kept, 1)?).map(Some)
     };
-    let forest = Forest::new(config, target, model.slice(..rounds, 1)?)?;
+    let Some(mut forest) = grow(given(&train)?, config.seed)? else { return Ok(None) };
+    let doubted = state.lock().doubt(config);
+    if !doubted.is_empty() {
+        let mut labels = labels(config, data, &target, &train)?;
+        let rows: Vec<u32> = doubted.iter().map(|&at| train[at]).collect();
+        for (at, said) in doubted.into_iter().zip(forest.margins(data.samples, &rows)?) {
+            labels[at] = said;
+        }
+        // Other columns: trees that see what the first ones saw would say what they said.
+        let seed = config.seed.wrapping_add(ANEW);
+        match grow(matrix(config, data, &train, &labels)?, seed)? {
+            Some(anew) => forest = anew,
+            None => return Ok(None),
+        }
+    }
+    let state = state.lock();
     let weights = state.rounds.weights().to_vec();
     Ok(Some(Grown { forest, lap: state.rounds.lap().clone(), weights }))
 }
@@ -209,7 +236,7 @@ fn params(
         Loss::CrossEntropy => 1.0,
         Loss::SquaredError | Loss::Huber { .. } => (rows as f64 / 100.0).clamp(1.0, LEAF_ROWS),
     };
-    let loss = Weighed { objective, state: state.clone() };
+    let loss = Weighed { objective, state: state.clone(), replaced: config.replaced };
     Ok(TrainingParams::builder()
         .objective(LibraryObjective::custom(loss))
         .tree_method(TreeMethod::Hist)
@@ -223,14 +250,14 @@ fn params(
         .build()?)
 }
 
-/// Rows with their targets, as the library wants them.
-fn matrix(
+/// The targets of rows, as the library wants them.
+fn labels(
     config: &TreesConfig,
     data: &Data<'_>,
     target: &TargetSpec,
     rows: &[u32],
-) -> Result<DMatrix, TreesError> {
-    let labels: Vec<f32> = match (data.targets, target) {
+) -> Result<Vec<f32>, TreesError> {
+    Ok(match (data.targets, target) {
         (Targets::Classes { labels, .. }, _) => {
             rows.iter().map(|&row| labels[row as usize] as f32).collect()
         }
@@ -239,7 +266,16 @@ fn matrix(
             rows.iter().map(standardised).collect()
         }
         _ => return Err(TreesError::Loss(config.loss)),
-    };
+    })
+}
+
+/// Rows with targets, as the library wants them.
+fn matrix(
+    config: &TreesConfig,
+    data: &Data<'_>,
+    rows: &[u32],
+    labels: &[f32],
+) -> Result<DMatrix, TreesError> {
     let kind = |&categorical: &bool| match categorical {
         true => FeatureType::Categorical,
         false => FeatureType::Numerical,
@@ -247,7 +283,7 @@ fn matrix(
     let kinds: Vec<FeatureType> = config.categorical.iter().map(kind).collect();
     let values = numbers(data.samples, rows)?;
     let matrix = DMatrix::from_dense_vec(values, rows.len(), kinds.len())?;
-    Ok(matrix.with_labels(&labels)?.with_feature_types(&kinds)?)
+    Ok(matrix.with_labels(labels)?.with_feature_types(&kinds)?)
 }
 
 /// What loss, metric and loop share.
@@ -261,6 +297,10 @@ struct State {
     admitted: Vec<bool>,
     /// Whether this is the rehearsal.
     rehearses: bool,
+    /// Sources whose values are not their own, but what trees have said.
+    replaced: Vec<bool>,
+    /// Rounds after the rehearsal that ended before the first of these trees.
+    before: usize,
     /// What is known of the round so far.
     round: Option<Round>,
     /// Losses of validation rows after it, and what chooses the best.
@@ -328,7 +368,7 @@ impl State {
             false => Default::default(),
         };
         self.round = Some(Round {
-            round,
+            round: self.before + round,
             rehearsal: self.rehearses,
             train_loss: sum / rows as f64,
             nonfinite: losses.len() as u64 - rows,
@@ -338,6 +378,37 @@ impl State {
             best: false,
         });
         Ok(())
+    }
+
+    /// The trees are grown: how many of them are kept.
+    fn end(&mut self, rounds: usize) -> usize {
+        let kept = self.best.take().map_or(rounds, |best| best.round + 1 - self.before);
+        self.before += rounds;
+        kept
+    }
+
+    /// Rows whose sources are not believed, and which are worth learning from all the same, with values that the trees say:
+    /// they tell where inputs lie, and trees of more rows err less. None where they are few, or where targets are classes.
+    fn doubt(&mut self, config: &TreesConfig) -> Vec<usize> {
+        let values = config.loss != Loss::CrossEntropy && config.rehearsal > 0;
+        let doubted = |source: u32| values && self.rounds.weight(source) <= DISBELIEVED;
+        let sources = self.sources.iter().enumerate();
+        let rows: Vec<usize> =
+            sources.filter(|(_, source)| doubted(**source)).map(|(at, _)| at).collect();
+        let (few, all) = (rows.len() as f64, self.sources.len() as f64);
+        if config.replaced <= 0.0 || few < WORTH_IT * all || few == all {
+            return Vec::new();
+        }
+        for &at in &rows {
+            self.replaced[self.sources[at] as usize] = true;
+        }
+        rows
+    }
+
+    /// What rows of each source count for in training.
+    fn counted(&self, replaced: f64) -> Vec<f64> {
+        let weights = self.rounds.weights().iter().zip(&self.replaced);
+        weights.map(|(&weight, &own)| if own { replaced } else { weight }).collect()
     }
 
     /// Whether this is the best round. Weights have changed since the best one was chosen: both are compared under those
@@ -368,6 +439,8 @@ impl State {
 struct Weighed {
     objective: Objective,
     state: Shared,
+    /// See [`TreesConfig::replaced`].
+    replaced: f64,
 }
 
 impl LibraryLoss for Weighed {
@@ -399,7 +472,7 @@ impl LibraryLoss for Weighed {
         if let Err(error) = state.begin(round, &losses) {
             state.failed = Some(error.into());
         }
-        let weights = state.rounds.weights().to_vec();
+        let weights = state.counted(self.replaced);
         let hidden = if state.rehearses { state.rounds.judged().to_vec() } else { Vec::new() };
         let sources = std::mem::take(&mut state.sources);
         drop(state);

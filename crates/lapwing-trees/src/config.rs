@@ -19,6 +19,9 @@ const LEAVES: usize = 31;
 /// Housing it is worth one to two per cent of the error, more where rows are fewer. Of fewer columns all are seen, or trees
 /// could not tell what follows from two of them together.
 const COLUMNS: (f64, usize) = (0.75, 5);
+/// What a row counts for whose value trees have said. With four bad sources of ten the error on California Housing is 1.079
+/// times that of clean data with it, 1.085 without (40 seeds); with 1 in place of 0.3 little is gained.
+const REPLACED: f64 = 0.3;
 /// The rule on rounds: with these, no clean source of California Housing fell below 0.9 (`scripts/trees`).
 const HISTORY: usize = 20;
 const LENIENCY: f64 = 1.0;
@@ -42,6 +45,9 @@ pub struct TreesConfig {
     pub leaves: usize,
     /// The share of columns that a tree sees, drawn for each.
     pub columns: f64,
+    /// What rows of sources that are not believed count for in trees that are grown once more, with values that the first
+    /// ones say in place of theirs; 0 where there are to be no such trees. Not for classes.
+    pub replaced: f64,
     /// Which loss.
     pub loss: Loss,
     /// Decides which rows a round is judged by, and which columns a tree sees.
@@ -63,6 +69,7 @@ impl TreesConfig {
             patience: ROUNDS.1,
             learning_rate: LEARNING_RATE,
             leaves: LEAVES,
+            replaced: REPLACED,
             columns: if categorical.len() < COLUMNS.1 { 1.0 } else { COLUMNS.0 },
             loss,
             seed: 0,
@@ -110,6 +117,9 @@ impl TreesConfig {
                 self.columns.to_string(),
                 "more than 0 and at most 1",
             );
+        }
+        if !(0.0..=1.0).contains(&self.replaced) {
+            return setting("what replaced values count for", self.replaced.to_string(), "0 to 1");
         }
         if !(2..=MOST_LEAVES).contains(&self.leaves) {
             return setting("the number of leaves", self.leaves.to_string(), "2 to 65,536");

@@ -198,7 +198,11 @@ impl Forest {
         gains
     }
 
-    fn margins(&self, samples: &dyn Samples, rows: &[u32]) -> Result<Vec<f32>, TreesError> {
+    pub(crate) fn margins(
+        &self,
+        samples: &dyn Samples,
+        rows: &[u32],
+    ) -> Result<Vec<f32>, TreesError> {
         let width = self.spec.features;
         let found = samples.spec();
         if found != (InputSpec::Vector { width }) {

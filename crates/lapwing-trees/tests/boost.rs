@@ -79,6 +79,7 @@ fn config(loss: Loss) -> TreesConfig {
         patience: 150,
         learning_rate: 0.1,
         leaves: 15,
+        replaced: 0.3,
         columns: 1.0,
         loss,
         seed: 3,
@@ -228,7 +229,8 @@ fn the_same_seed_gives_the_same_rounds_and_bytes_and_another_one_others() {
     };
     let (one, two, other) = (run(7, "a"), run(7, "b"), run(8, "c"));
     assert!(one == two && one.0 != other.0);
-    assert_eq!((one.0.len(), one.2.rounds <= 40), (240, true));
+    // Forty with the weights that were found, and as many with the values of source 4 replaced.
+    assert_eq!((one.0.len(), one.2.rounds <= 40), (280, true));
     assert_eq!((one.0[199].round, one.0[200].round), (199, 0));
     assert!(one.0[..200].iter().all(|round| round.rehearsal && !round.best));
     assert!(one.0.iter().any(|round| round.best));
@@ -324,6 +326,7 @@ fn settings_that_cannot_be_are_refused() {
     refused(TreesConfig { leaves: 1, ..usual() }, "leaves");
     refused(TreesConfig { columns: 0.0, ..usual() }, "share of columns");
     refused(TreesConfig { columns: f64::NAN, ..usual() }, "share of columns");
+    refused(TreesConfig { replaced: 1.5, ..usual() }, "replaced values");
     refused(TreesConfig { loss: Loss::Huber { delta: 0.0 }, ..usual() }, "Huber");
     refused(TreesConfig { loss: Loss::CrossEntropy, ..usual() }, "CrossEntropy");
     refused(TreesConfig { categorical: vec![false], ..usual() }, "rows of 1 numbers");
@@ -384,4 +387,38 @@ fn what_was_saved_predicts_the_same_and_a_damaged_file_is_an_error() {
         std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
         assert!(said(spec).contains("digest"));
     }
+}
+
+#[test]
+fn rows_that_nobody_believes_are_learnt_from_once_more_with_values_that_trees_say() {
+    let (mut with, mut without) = (0.0, 0.0);
+    for seed in 20..23 {
+        let made = made(seed);
+        let values = made.values(&[2, 5, 6]);
+        let usual = config(Loss::SquaredError);
+        let mut rounds = Vec::new();
+        let grown = boost(&usual, &made.data(&values), &mut |round| {
+            rounds.extend((!round.rehearsal).then_some(round.round));
+            ControlFlow::Continue(())
+        });
+        // Rounds are counted on, and the trees are those of the second time.
+        assert_eq!(rounds, (0..rounds.len()).collect::<Vec<_>>());
+        let grown = grown.unwrap().unwrap();
+        assert!(grown.forest.spec().rounds < rounds.len());
+        with += squared_error(&made, &grown);
+        let alone = grow(&TreesConfig { replaced: 0.0, ..usual.clone() }, &made.data(&values));
+        without += squared_error(&made, &alone);
+        assert_eq!(grown.weights, alone.weights);
+    }
+    assert!(with < without, "{with} against {without}");
+
+    // Where everybody is believed, there is nothing to replace.
+    let (made, usual) = (made(20), config(Loss::SquaredError));
+    let clean = made.values(&[]);
+    let mut count = 0;
+    let grown = boost(&usual, &made.data(&clean), &mut |_| {
+        count += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(grown.unwrap().is_some() && count <= usual.rehearsal + usual.rounds, "{count} rounds");
 }
