@@ -33,6 +33,8 @@ const PURPOSE: u64 = 25;
 const DISBELIEVED: f64 = 0.1;
 /// The share of the rows that they are at least.
 const WORTH_IT: f64 = 0.05;
+/// Rows of the other sources, at least: trees of fewer say little that could stand for a value.
+const LEAST_BELIEVED: usize = 1000;
 /// Added to the seed of the trees that learn from them.
 const ANEW: u64 = 77;
 /// Rows of a leaf, where there are plenty: as LightGBM has it.
@@ -395,8 +397,9 @@ impl State {
         let sources = self.sources.iter().enumerate();
         let rows: Vec<usize> =
             sources.filter(|(_, source)| doubted(**source)).map(|(at, _)| at).collect();
-        let (few, all) = (rows.len() as f64, self.sources.len() as f64);
-        if config.replaced <= 0.0 || few < WORTH_IT * all || few == all {
+        let (few, all) = (rows.len(), self.sources.len());
+        let worth_it = few as f64 >= WORTH_IT * all as f64 && all - few >= LEAST_BELIEVED;
+        if config.replaced <= 0.0 || !worth_it {
             return Vec::new();
         }
         for &at in &rows {
