@@ -13,10 +13,10 @@ use arrow_schema::DataType;
 
 /// Whole numbers, where that is what a column holds; those that do not fit are missing.
 pub(crate) fn whole_numbers(array: &dyn Array) -> Option<Vec<Option<i64>>> {
-    Some(downcast_integer_array!(
-        array => array.iter().map(|number| i64::try_from(number?).ok()).collect(),
-        _ => return None,
-    ))
+    fn each<T: TryInto<i64>>(values: impl Iterator<Item = Option<T>>) -> Vec<Option<i64>> {
+        values.map(|value| value?.try_into().ok()).collect()
+    }
+    Some(downcast_integer_array!(array => each(array.iter()), _ => return None))
 }
 
 /// Numbers, where that is what a column holds.
