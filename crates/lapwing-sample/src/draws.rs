@@ -9,6 +9,8 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// The purpose of streams that no part of the project uses by itself.
 const FREE: u64 = 14;
+/// Draws of a mask that are made at once.
+const DRAWN: usize = 256;
 
 /// A seeded stream of random numbers.
 #[derive(Clone, Debug)]
@@ -53,7 +55,27 @@ impl Draws {
 
     /// Uniform in [0, 1) in single precision, a multiple of 2⁻²⁴.
     pub fn unit_single(&mut self) -> f32 {
-        (self.0.next_u32() >> 8) as f32 / (1 << 24) as f32
+        single(self.0.next_u32())
+    }
+
+    /// For each of `count` numbers 0 where [`unit_single`](Self::unit_single) is below `share`, else `kept`: what drops out of
+    /// a layer, many draws at a time.
+    pub fn dropped(&mut self, count: usize, share: f32, kept: f32) -> Vec<f32> {
+        let mut mask = Vec::with_capacity(count);
+        let mut words = [0_u8; 4 * DRAWN];
+        while mask.len() < count {
+            let words = &mut words[..4 * DRAWN.min(count - mask.len())];
+            self.0.fill_bytes(words);
+            let (words, _) = words.as_chunks::<4>();
+            mask.extend(
+                words.iter().map(
+                    |&word| {
+                        if single(u32::from_le_bytes(word)) < share { 0.0 } else { kept }
+                    },
+                ),
+            );
+        }
+        mask
     }
 
     /// Uniform in [0, bound) without bias (multiply, and draw again in the uneven part); 0 where `bound` is 0.
@@ -99,6 +121,10 @@ impl Draws {
         let mut unit = || (f64::from(self.0.next_u32()) + 1.0) / (1_u64 << 32) as f64;
         box_muller(unit(), unit()).0 as f32
     }
+}
+
+fn single(word: u32) -> f32 {
+    (word >> 8) as f32 / (1 << 24) as f32
 }
 
 /// Two independent standard normal numbers from two uniform ones in (0, 1], by Box and Muller; the same on every machine.
@@ -152,6 +178,17 @@ mod tests {
                         (1.4830299015511779, -0.29553465787350225) 1.139066 \
                         114122 0.7820086364988243";
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_drops_out_is_what_single_draws_would_say_and_leaves_the_stream_where_they_would() {
+        let (mut many, mut one) = (Draws::of(4, 2_u64, 0, 1), Draws::of(4, 2_u64, 0, 1));
+        for count in [1, 0, 3, DRAWN, DRAWN + 5, 2 * DRAWN + 17] {
+            let mask = many.dropped(count, 0.3, 1.5);
+            let single = |_| if one.unit_single() < 0.3 { 0.0 } else { 1.5 };
+            assert_eq!(mask, (0..count).map(single).collect::<Vec<f32>>());
+        }
+        assert_eq!(many.bits(), one.bits());
     }
 
     #[test]

@@ -402,7 +402,6 @@ fn mask<const D: usize>(
     device: &Device,
 ) -> Tensor<D> {
     let kept = 1.0 / (1.0 - share);
-    let count = shape.iter().product::<usize>();
-    let mask = (0..count).map(|_| if draws.unit_single() < share { 0.0 } else { kept });
-    Tensor::from_data(TensorData::new(mask.collect::<Vec<f32>>(), shape), device)
+    let mask = draws.dropped(shape.iter().product(), share, kept);
+    Tensor::from_data(TensorData::new(mask, shape), device)
 }
