@@ -1,5 +1,6 @@
 //! Boosting, twice: first to learn whom to believe, then with the weights that were found, keeping the best round. Where rows
-//! of sources that are not believed are many, a third time: they have inputs all the same.
+//! of sources that are not believed are many, a third time: they have inputs all the same. What is kept then is the mean of
+//! both.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -164,7 +165,7 @@ pub fn boost(
         // Other columns: trees that see what the first ones saw would say what they said.
         let seed = config.seed.wrapping_add(ANEW);
         match grow(matrix(config, data, &train, &labels)?, seed)? {
-            Some(anew) => forest = anew,
+            Some(anew) => forest = forest.mean(&anew)?,
             None => return Ok(None),
         }
     }

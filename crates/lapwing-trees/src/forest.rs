@@ -78,6 +78,13 @@ impl Forest {
         Ok(Self { spec, trees })
     }
 
+    /// Trees that say the mean of what these and others of the same data say.
+    pub(crate) fn mean(&self, other: &Self) -> Result<Self, TreesError> {
+        let trees = BoostedModel::average([&self.trees, &other.trees])?;
+        let spec = ForestSpec { rounds: trees.num_boost_rounds(), ..self.spec.clone() };
+        Ok(Self { spec, trees })
+    }
+
     /// What they are.
     pub fn spec(&self) -> &ForestSpec {
         &self.spec
