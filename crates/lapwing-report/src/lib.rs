@@ -78,7 +78,7 @@ pub enum ReportError {
         found: usize,
     },
     /// A picture that is not base64.
-    #[error("evidence on source {source_name:?}: the picture of row {row} is not base64")]
+    #[error("source {source_name:?}: the picture of row {row} is not base64")]
     Picture {
         /// The source.
         source_name: String,

@@ -11,7 +11,9 @@ use crate::distribution::{self, Panel};
 use crate::exhibit::{EvidenceView, shown_evidence};
 use crate::line::{self, Line, Picture, Range, Thin};
 use crate::table::{RowView, SourceView};
-use crate::{EpochMetric, Importance, Report, ReportError, name, number, scale, sentences};
+use crate::{
+    DoubtfulRow, EpochMetric, Importance, Report, ReportError, name, number, scale, sentences,
+};
 
 const TEMPLATES: [(&str, &str); 4] = [
     ("report.html", include_str!("page/report.html")),
@@ -20,7 +22,7 @@ const TEMPLATES: [(&str, &str); 4] = [
     ("script.js", include_str!("page/script.js")),
 ];
 /// SHA-256 of the style sheet and the script, by which the page's policy allows them. A test says what they should be.
-const STYLE_HASH: &str = "OEJbxZkRjwkzzTyDk8KeMwZylopZ5icDN8mng8gKCck=";
+const STYLE_HASH: &str = "7px1N5Of9kwV0e1pfyovRAO+s6cfAjP/kQGWNj0XB+w=";
 const SCRIPT_HASH: &str = "X3AFAPfK4X8SBfO3RK6HRVKizANNRr1AqB8Z9A+bySw=";
 
 /// Sources with a colour of their own; there are as many colours that everybody can tell apart.
@@ -34,8 +36,6 @@ const MOST_ROWS: usize = 2000;
 const WORST_ROWS: usize = 1500;
 /// Columns that trees split by.
 const COLUMNS: usize = 25;
-/// Rows whose labels may be wrong.
-const DOUBTFUL: usize = 25;
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -53,8 +53,10 @@ struct Page<'a> {
     any_flagged: bool,
     /// How many networks judged labels, and how many; nothing where verdicts rest on losses.
     judged: Option<[String; 2]>,
-    doubtful_texts: bool,
     doubtful: Vec<RowView>,
+    doubtful_texts: bool,
+    doubtful_files: bool,
+    doubtful_series: bool,
     /// Whether sources were weighed by noise rates.
     noise_rates: bool,
     source_column: String,
@@ -151,6 +153,7 @@ impl Page<'_> {
             .map(|(i, (row, evidence))| EvidenceView::new(row, evidence, class(&row.source), i < 3))
             .collect();
         let left_out = report.evidence.len() - evidence.len();
+        let doubtful = &report.rows[..report.rows.len().min(DoubtfulRow::SHOWN)];
         Self {
             style_hash: STYLE_HASH,
             script_hash: SCRIPT_HASH,
@@ -182,8 +185,10 @@ impl Page<'_> {
                 [networks, number::count(report.summary.judged_rows)]
             }),
             noise_rates: report.summary.method == "noise-rate",
-            doubtful_texts: report.rows.iter().take(DOUBTFUL).any(|row| row.text.is_some()),
-            doubtful: report.rows.iter().take(DOUBTFUL).map(RowView::new).collect(),
+            doubtful: doubtful.iter().map(RowView::new).collect(),
+            doubtful_texts: doubtful.iter().any(|row| row.text.is_some()),
+            doubtful_files: doubtful.iter().any(|row| row.file.is_some() || row.picture.is_some()),
+            doubtful_series: doubtful.iter().any(|row| !row.lines.is_empty()),
             source_column: name::short(&report.summary.source_column),
             history_length: number::count(report.summary.history_length),
             leniency: Some(report.summary.leniency)
@@ -206,7 +211,8 @@ impl Page<'_> {
                 Range::Values,
             ),
             panels: distribution::panels(&report.phases, &coloured),
-            pictures: evidence.iter().any(EvidenceView::has_pictures),
+            pictures: evidence.iter().any(EvidenceView::has_pictures)
+                || doubtful.iter().any(|row| row.picture.is_some()),
             evidence,
             evidence_left_out: (left_out > 0).then(|| number::count(left_out as u64)),
             model: Some([&report.summary.model, &report.summary.model_reason])

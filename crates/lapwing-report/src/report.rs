@@ -171,6 +171,17 @@ pub struct DoubtfulRow {
     /// Where the row is a picture: its file, as the table names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// Where it is one of the first and a picture: that, as PNG in base64. Not in `rows.csv`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picture: Option<String>,
+    /// Where it is one of the first and a series: its course in each channel that is shown. Not in `rows.csv`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<Vec<f32>>,
+}
+
+impl DoubtfulRow {
+    /// Of so many rows the page shows what they hold.
+    pub const SHOWN: usize = 25;
 }
 
 /// One line of `metrics.csv`.
@@ -254,7 +265,19 @@ impl Report {
                 return Err(ReportError::UnknownSource { part, source_name: source.clone() });
             }
         }
+        for row in &self.rows {
+            check_picture(&row.source, row.row, row.picture.as_deref())?;
+        }
         self.evidence.iter().try_for_each(check)
+    }
+}
+
+/// That the picture of a row, if it has one, can stand in the page.
+fn check_picture(source: &str, row: u64, picture: Option<&str>) -> Result<(), ReportError> {
+    let of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    match picture.is_none_or(|picture| picture.bytes().all(of_base64)) {
+        true => Ok(()),
+        false => Err(ReportError::Picture { source_name: source.to_owned(), row }),
     }
 }
 
@@ -268,13 +291,7 @@ fn check(evidence: &Evidence) -> Result<(), ReportError> {
     };
     for row in &evidence.worst_rows {
         shape("features of a worst row", evidence.features.len(), row.features.len())?;
-        let of_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
-        if row.picture.as_ref().is_some_and(|picture| !picture.bytes().all(of_base64)) {
-            return Err(ReportError::Picture {
-                source_name: evidence.source.clone(),
-                row: row.row,
-            });
-        }
+        check_picture(&evidence.source, row.row, row.picture.as_deref())?;
     }
     if let Some(Comparison::Labels(confusion)) = &evidence.comparison {
         shape("rows of the confusion", confusion.classes.len(), confusion.counts.len())?;

@@ -3,6 +3,7 @@
 use lapwing_judge::{Ruling, SourceNoise, SourceRow};
 use serde::Serialize;
 
+use crate::spark::Spark;
 use crate::{DoubtfulRow, name, number, reason, scale};
 
 /// A cell of the table: what is shown, and what it is sorted by (nothing when there is no value).
@@ -114,6 +115,9 @@ pub(crate) struct RowView {
     suggestion: String,
     probability: String,
     text: Option<String>,
+    file: Option<String>,
+    picture: Option<String>,
+    spark: Option<Spark>,
 }
 
 impl RowView {
@@ -126,6 +130,9 @@ impl RowView {
             suggestion: name::short(&row.suggestion),
             probability: number::probability(row.suggestion_probability),
             text: row.text.as_deref().map(name::passage),
+            file: row.file.as_deref().map(name::passage),
+            picture: row.picture.clone(),
+            spark: Spark::new(&row.lines, &[]),
         }
     }
 }

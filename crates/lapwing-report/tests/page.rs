@@ -164,7 +164,13 @@ fn only_a_page_with_pictures_allows_pictures_and_only_its_own() {
         let mut report = pictures();
         report.evidence[0].worst_rows[1].picture = Some(bad.to_owned());
         assert!(matches!(render(&report), Err(ReportError::Picture { row: 2, .. })), "{bad}");
+        let mut report = pictures();
+        report.rows[0].picture = Some(bad.to_owned());
+        assert!(matches!(render(&report), Err(ReportError::Picture { row: 3, .. })), "{bad}");
     }
+    // A page without flagged sources may have rows to check.
+    let page = render(&Report { evidence: Vec::new(), ..pictures() }).unwrap();
+    assert!(policy(&page).contains("img-src data:"), "{}", policy(&page));
 }
 
 #[test]

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use lapwing_data::{Aspect, Dataset};
 use lapwing_judge::{
     Answered, Answers, Case, Column, Evidence, Features, JudgedSource, Rows, SourceRow, Times,
     Verdict, WorstRow, apart, examine, explained, label_errors,
 };
-use lapwing_sample::{Exhibit, SampleError, Samples, Targets};
+use lapwing_sample::{Samples, Targets};
 use lapwing_train::Predictions;
 
 use crate::results::Part;
+use crate::shown::Shown;
 use crate::{Fit, Job, RunError};
 
 /// Sources whose rows are shown, worst first.
@@ -248,25 +247,12 @@ impl Exhibits<'_> {
     fn row(&self, place: u32, loss: f32) -> Result<WorstRow, RunError> {
         let dataset = self.job.dataset();
         let row = self.part.part.rows[place as usize];
-        let (mut features, mut picture, mut text) = (Vec::new(), None, None);
-        let (mut lines, mut typical) = (Vec::new(), Vec::new());
-        match self.samples.exhibit(row)? {
-            Exhibit::Cells(cells) => features = cells.into_iter().take(SHOWN_FEATURES).collect(),
-            Exhibit::Picture { width, height, rgb } => {
-                let png = lapwing_sample::png(width, height, &rgb)
-                    .map_err(|error| SampleError::Unreadable { row, reason: error.into() })?;
-                picture = Some(STANDARD.encode(png));
-            }
-            Exhibit::Text(shown) => text = Some(shown),
-            Exhibit::Lines(own) => {
-                lines = own;
-                if let Some(like) = self.typical(place)
-                    && let Exhibit::Lines(like) = self.samples.exhibit(like)?
-                {
-                    typical = like;
-                }
-            }
-        }
+        let Shown { mut cells, picture, text, lines } = Shown::of(self.samples, row)?;
+        cells.truncate(SHOWN_FEATURES);
+        let typical = match self.typical(place) {
+            Some(like) if !lines.is_empty() => Shown::of(self.samples, like)?.lines,
+            _ => Vec::new(),
+        };
         let at = place as usize;
         let (given, predicted, probability) = match self.part.answered().answers {
             Answers::Classes { names, given, probabilities } => {
@@ -291,7 +277,7 @@ impl Exhibits<'_> {
             predicted,
             probability,
             loss: Some(f64::from(loss)),
-            features,
+            features: cells,
             picture,
             text,
             lines,

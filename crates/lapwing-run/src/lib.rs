@@ -64,6 +64,7 @@ mod report;
 mod results;
 mod rows_file;
 mod settings;
+mod shown;
 mod sources_file;
 mod standings;
 mod trajectory_file;

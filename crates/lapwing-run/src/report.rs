@@ -9,10 +9,11 @@ use lapwing_report::{
     Summary, Task, Trajectory, Warning,
 };
 
-use lapwing_sample::Targets;
+use lapwing_sample::{Samples, Targets};
 
 use crate::judgement::Judgement;
 use crate::results::{MetricLine, best_epoch};
+use crate::shown::Shown;
 use crate::{Fit, Job, Learnt, Unjudged, rows_file};
 
 /// Points of a line in a picture: more than there are pixels for is waste.
@@ -28,6 +29,7 @@ const MOST_COLUMNS: usize = 100;
 pub(crate) struct Run<'a> {
     pub(crate) job: &'a Job<'a>,
     pub(crate) fit: &'a Fit,
+    pub(crate) samples: &'a dyn Samples,
     pub(crate) judgement: Judgement,
     pub(crate) limits: &'a [Warning],
     pub(crate) metrics: &'a [MetricLine],
@@ -164,8 +166,19 @@ impl Run<'_> {
         let Ok(labels) = &self.fit.labels else { return Vec::new() };
         let worst = labels.worst_first().into_iter().take(MOST_ROWS);
         // What cannot be read is an error where rows.csv is written.
-        let rows = worst.filter_map(|place| rows_file::row(self.job.dataset(), labels, place).ok());
-        rows.take_while(|row| row.wrong.is_some_and(|wrong| wrong >= 0.5)).collect()
+        let row = |place| {
+            let row = rows_file::row(self.job.dataset(), labels, place).ok()?;
+            Some((labels.rows[place as usize], row))
+        };
+        let rows = worst.filter_map(row);
+        let rows = rows.take_while(|(_, row)| row.wrong.is_some_and(|wrong| wrong >= 0.5));
+        let shown = rows.enumerate().map(|(at, (place, row))| {
+            // A picture whose file has gone since is not shown; the row is.
+            let shown = (at < DoubtfulRow::SHOWN).then(|| Shown::of(self.samples, place).ok());
+            let Shown { picture, lines, .. } = shown.flatten().unwrap_or_default();
+            DoubtfulRow { picture, lines, ..row }
+        });
+        shown.collect()
     }
 
     fn windows_never_filled(&self) -> Option<Warning> {

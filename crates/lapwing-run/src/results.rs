@@ -75,6 +75,7 @@ impl Results {
             job,
             limits: &limits,
             fit,
+            samples: &*bound,
             judgement,
             metrics: &metrics,
             outcome: test.as_ref().map(|metrics| (metrics.primary(), standard)),

@@ -44,6 +44,7 @@ pub(crate) fn row(
         suggestion_probability: noise.suggestion.1,
         text: text(dataset, row),
         file: shown(dataset, row, Kind::Image),
+        ..Default::default()
     })
 }
 

@@ -47,7 +47,16 @@ pub(crate) fn pictures() -> Report {
     };
     let source =
         SourceRow { source: "scanner".into(), verdict: Verdict::Unreliable, ..Default::default() };
-    Report { sources: vec![source], evidence: vec![evidence], ..Default::default() }
+    let rows = vec![DoubtfulRow {
+        row: 3,
+        source: "scanner".into(),
+        file: Some("scans/<b>.png".into()),
+        picture: Some(PNG.into()),
+        ..Default::default()
+    }];
+    // Rows to check are shown where networks judged labels.
+    let summary = Summary { folds: 3, ..Default::default() };
+    Report { summary, rows, sources: vec![source], evidence: vec![evidence], ..Default::default() }
 }
 
 /// A report in which every text is hostile.
@@ -139,7 +148,8 @@ pub(crate) fn hostile() -> Report {
                 suggestion: text(i + 2),
                 suggestion_probability: 0.8,
                 text: Some(text(i)),
-                file: None,
+                file: Some(text(i)),
+                ..Default::default()
             })
             .collect(),
         sources: names
