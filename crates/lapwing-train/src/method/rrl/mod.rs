@@ -64,11 +64,11 @@ const WARMUP_BATCHES: Parameter = Parameter {
 };
 const MODIFIED: Parameter = Parameter {
     name: "modified",
-    value_name: "YES",
-    about: "the form that the authors of LAP ran instead of the one that was published",
+    value_name: "0|1",
+    about: "1 for the form that the authors of LAP ran in place of the one that was published",
     default: Some(0.0),
     range: Range::Switch,
-    audience: Audience::Recipes,
+    audience: Audience::Everybody,
 };
 const PARAMETERS: &[Parameter] = &[NEIGHBOURS, CLEAN_FROM, WARMUP_BATCHES, MODIFIED];
 
