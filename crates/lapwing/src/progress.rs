@@ -61,10 +61,10 @@ impl Progress {
                 match self.length.filter(|&length| length > 0) {
                     Some(length) => {
                         let per_cent = done.min(length) * 100 / length;
-                        let rate = done.saturating_sub(before) as f64
-                            / self.started.elapsed().as_secs_f64();
-                        let left = (length.saturating_sub(done) as f64 / rate.max(1e-9)).min(1e9);
-                        say!("{what}: {per_cent} %, {message}, {} left", duration(left as u64));
+                        let new = done.saturating_sub(before);
+                        let left = seconds_left(new, length.saturating_sub(done), self.started)
+                            .map_or_else(String::new, |left| format!(", {} left", duration(left)));
+                        say!("{what}: {per_cent} %, {message}{left}");
                     }
                     None => say!("{what}: {message}"),
                 }
@@ -93,9 +93,23 @@ pub(crate) fn duration(seconds: u64) -> String {
     }
 }
 
+/// How long the rest will take by what is new since the start; nothing where that is too little to tell.
+fn seconds_left(new: u64, rest: u64, started: Instant) -> Option<u64> {
+    let enough = new > 0 && new >= rest / 1000;
+    enough.then(|| (started.elapsed().as_secs_f64() * rest as f64 / new as f64) as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rest_is_told_once_enough_is_done() {
+        let started = Instant::now() - Duration::from_secs(60);
+        assert_eq!(seconds_left(1, 2, started), Some(120));
+        assert_eq!(seconds_left(0, 2, started), None);
+        assert_eq!(seconds_left(1, 1_000_000_000_000, started), None);
+    }
 
     #[test]
     fn durations_are_short() {
