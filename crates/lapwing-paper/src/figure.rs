@@ -378,29 +378,38 @@ fn epochs(recipe: &Recipe, records: &[Record]) -> Picture {
     picture
 }
 
-/// How many samples sources have, the largest first, in powers of ten.
+/// How many samples sources have, in powers of ten, and how many classes, the sources with the most first.
 fn sizes(recipe: &Recipe, records: &[Record]) -> Picture {
-    let counted = records.iter().find_map(|record| record.histogram.first());
-    let mut sizes: Vec<u32> = counted.cloned().unwrap_or_default();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    let power = |size: u32| f64::from(size.max(1)).log10();
-    let most = sizes.first().map_or(1.0, |size| power(*size).ceil().max(1.0));
-    let panel = Panel {
-        frame: [60.0, 30.0, 420.0, 260.0],
-        x: (0.0, sizes.len().max(1) as f64),
-        y: (0.0, most),
+    let counted = |at: usize| {
+        let found = records.iter().find_map(|record| record.histogram.get(at));
+        let mut counts: Vec<u32> = found.cloned().unwrap_or_default();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts
     };
-    let mut picture = Picture::new(510.0, 330.0);
-    panel.frame(&mut picture, &recipe.title);
-    let tens: Vec<f64> = (0..=most as u32).map(f64::from).collect();
-    panel.marks_up(&mut picture, &tens);
-    picture.text_upwards((22.0, 160.0), 9.0, "samples to train on, as a power of ten");
-    picture.text((270.0, 310.0), 9.0, Anchor::Middle, "sources, the largest first");
-    for (place, &size) in sizes.iter().enumerate() {
-        let (left, right) = (place as f64, place as f64 + 0.8);
-        let corners = [(left, 0.0), (right, 0.0), (right, power(size)), (left, power(size))];
-        picture.area(corners.map(|(x, y)| panel.place(x, y)).to_vec(), COLOURS[2], 0.8);
+    let powers = |size: u32| f64::from(size.max(1)).log10();
+    let panels = [
+        (counted(0), &powers as &dyn Fn(u32) -> f64, "samples to train on, as a power of ten"),
+        (counted(1), &|count| f64::from(count), "classes"),
+    ];
+    let mut picture = Picture::new(510.0, 620.0);
+    for (at, (counts, height, what)) in panels.into_iter().enumerate() {
+        let top = 30.0 + 290.0 * at as f64;
+        let most = counts.first().map_or(1.0, |count| height(*count).ceil().max(1.0));
+        let panel = Panel {
+            frame: [60.0, top, 420.0, 230.0],
+            x: (0.0, counts.len().max(1) as f64),
+            y: (0.0, most),
+        };
+        panel.frame(&mut picture, if at == 0 { &recipe.title } else { "" });
+        panel.marks_up(&mut picture, &marks(panel.y, 4));
+        picture.text_upwards((22.0, top + 115.0), 9.0, what);
+        for (place, &count) in counts.iter().enumerate() {
+            let (left, right, height) = (place as f64, place as f64 + 0.8, height(count));
+            let corners = [(left, 0.0), (right, 0.0), (right, height), (left, height)];
+            picture.area(corners.map(|(x, y)| panel.place(x, y)).to_vec(), COLOURS[2], 0.8);
+        }
     }
+    picture.text((270.0, 605.0), 9.0, Anchor::Middle, "sources, those with the most first");
     picture
 }
 

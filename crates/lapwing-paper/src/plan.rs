@@ -96,7 +96,7 @@ impl Plan {
         model.init = method.init.unwrap_or(model.init);
         model.stem_relu = method.stem_relu.or(model.stem_relu);
         if let Some(width) = form.width {
-            if model.kind != ModelKind::PreActResNet18 {
+            if !model.kind.has_width() {
                 let what = format!("{} has no network whose width could be chosen", recipe.id);
                 return Err(PaperError::Usage(what));
             }
@@ -161,7 +161,7 @@ impl Plan {
                 OptimiserKind::Adam => OptimiserConfig::Adam { weight_decay },
             },
             schedule: match self.training.schedule {
-                None => Schedule::Constant { learning_rate },
+                None | Some(ScheduleKind::Constant) => Schedule::Constant { learning_rate },
                 Some(ScheduleKind::EpochCosine { least, ahead }) => {
                     Schedule::EpochCosine { learning_rate, least, epochs, ahead }
                 }
@@ -191,10 +191,17 @@ impl Plan {
         let hidden = Some(self.model.hidden.clone()).filter(|hidden| !hidden.is_empty());
         let wishes = Wishes { network, hidden, ..Wishes::default() };
         let mut planned = Architecture::plan(&shape, &wishes).map_err(|error| usage(&error))?;
-        if let (Architecture::PreActResNet18(network), Some(relu)) =
-            (&mut planned, self.model.stem_relu)
-        {
-            network.stem_relu = relu;
+        // What the authors' networks do, and ours for users' data do not.
+        match &mut planned {
+            Architecture::PreActResNet18(network) => {
+                network.stem_relu = self.model.stem_relu.unwrap_or(network.stem_relu);
+            }
+            Architecture::Lstm(network) => network.padding = true,
+            Architecture::Transformer(network) => {
+                (network.padding, network.copies) = (true, true);
+            }
+            Architecture::ResNet1d(network) => network.flatten = true,
+            _ => {}
         }
         Ok(planned)
     }
@@ -212,6 +219,10 @@ impl Plan {
 
 /// Multiplications of a forward pass, in thousands.
 fn thousands(model: &Model, inputs: usize) -> u64 {
+    let of_width = |full: u64| {
+        let width = model.hidden.first().copied().unwrap_or(64) as u64;
+        (full * width * width / (64 * 64)).max(1)
+    };
     match model.kind {
         ModelKind::Mlp => {
             let sizes = [&[inputs], &model.hidden[..], &[10]].concat();
@@ -221,12 +232,9 @@ fn thousands(model: &Model, inputs: usize) -> u64 {
         ModelKind::Conv3net => 4_550,
         ModelKind::ResNet20 => 40_550,
         ModelKind::DifficultCnn => 12_000,
-        ModelKind::ResNet18 => 149_000,
-        ModelKind::ResNet50 => 334_000,
-        ModelKind::PreActResNet18 => {
-            let width = model.hidden.first().copied().unwrap_or(64) as u64;
-            (555_000 * width * width / (64 * 64)).max(1)
-        }
+        ModelKind::ResNet18 => of_width(149_000),
+        ModelKind::ResNet50 => of_width(334_000),
+        ModelKind::PreActResNet18 => of_width(555_000),
         ModelKind::Lstm => 940_000,
         ModelKind::Transformer => 350_000,
         ModelKind::ResNet1d => 18_400,
@@ -254,7 +262,7 @@ mod tests {
     use super::*;
     use crate::cell::Selection;
     use crate::recipe::{Kind, Version, recipe, recipes};
-    use lapwing_train::Init;
+    use lapwing_train::{Init, LstmConfig, ResNet1dConfig, TransformerConfig};
 
     fn plan(id: &str, condition: &str, method: &str, form: Form) -> Plan {
         let cell = Cell {
@@ -327,6 +335,46 @@ mod tests {
                 assert!((last - 2e-4).abs() < 1e-12 && config.schedule.highest() == 0.02);
             }
         }
+    }
+
+    #[test]
+    fn sequences_are_learnt_by_the_networks_of_the_paper() {
+        let network = |id: &str, condition: &str, input, outputs| {
+            let plan = plan(id, condition, "standard", Form::FULL);
+            plan.config(1, 100, input, outputs).unwrap().architecture
+        };
+        let texts = InputSpec::Tokens { longest: 256, vocabulary: 1000 };
+        let lstm = network("imdb", "random-label", texts, 2);
+        assert_eq!(lstm, Architecture::Lstm(LstmConfig::paper(1000, 2)));
+        // 3.68 million, and 256 for each word.
+        assert_eq!(lstm.parameters(), 3_679_234 + 256 * 1000);
+
+        let comments = InputSpec::Tokens { longest: 128, vocabulary: 1000 };
+        let transformer = network("goemotions", "random-label", comments, 28);
+        assert_eq!(transformer, Architecture::Transformer(TransformerConfig::paper(1000, 28)));
+        assert_eq!(transformer.parameters(), 2_637_340 + 256 * 1000);
+
+        let hearts = InputSpec::Series { longest: 1000, channels: 12 };
+        let resnet = network("ptb-xl", "noisy-4", hearts, 2);
+        assert_eq!(resnet, Architecture::ResNet1d(ResNet1dConfig::paper(2)));
+        assert_eq!(resnet.parameters(), 291_962);
+    }
+
+    #[test]
+    fn residual_networks_are_narrower_in_a_smaller_run_and_others_refuse() {
+        let form = Form { width: Some(8), ..Form::FULL };
+        let input = InputSpec::Image { height: 64, width: 64, channels: 3 };
+        let (narrow, full) = (
+            plan("tiny-imagenet", "original", "lap", form),
+            plan("tiny-imagenet", "original", "lap", Form::FULL),
+        );
+        let width = |plan: &Plan| match plan.config(1, 100, input, 200).unwrap().architecture {
+            Architecture::ResNet50(network) => network.width,
+            other => unreachable!("{other:?}"),
+        };
+        assert_eq!([width(&narrow), width(&full)], [8, 64]);
+        assert_eq!(full.work(12_288) / narrow.work(12_288), 64);
+
         let other = recipe("california", Version::Code).unwrap();
         let cells = Selection::default().cells(&other).unwrap();
         let said = Plan::new(&other, &cells[0], form).unwrap_err().to_string();

@@ -99,7 +99,9 @@ pub(crate) fn prepare(loaded: &Loaded, plan: &Plan, cell: &Cell) -> Result<Prepa
 fn kept(count: usize, plan: &Plan, seed: u64) -> Vec<u32> {
     let mut order = shuffled(count, &mut Draws::free(seed, SPLIT));
     let most = plan.limit.unwrap_or(usize::MAX);
-    order.truncate(((count as f64 * plan.keep) as usize).min(most));
+    // What is set aside is a whole number of samples, rounded down; a share such as 0.9 is not quite that.
+    let kept = (count as f64 * plan.keep - 1e-6).ceil() as usize;
+    order.truncate(kept.min(most));
     order
 }
 
@@ -205,11 +207,10 @@ impl<'a> Draft<'a> {
             }
             NoiseKind::BatchLabelShuffle | NoiseKind::BatchLabelFlip => {
                 match self.plan.batch_labels {
-                    BatchLabels::Chunk => self.change_chunks()?,
+                    BatchLabels::Chunk => self.change_chunks(kind)?,
                     BatchLabels::Fresh => {
                         let noisy = (0..self.labels.len()).map(|row| self.is_noisy(row)).collect();
-                        self.batch_noise =
-                            Some(BatchNoise { kind: self.plan.noise_kind, seed, noisy });
+                        self.batch_noise = Some(BatchNoise { kind, seed, noisy });
                     }
                 }
             }
@@ -231,7 +232,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The fixed form of batch label noise: chunk by chunk, each of one source.
-    fn change_chunks(&mut self) -> Result<(), NoiseError> {
+    fn change_chunks(&mut self, kind: NoiseKind) -> Result<(), NoiseError> {
         let chunk = self.plan.sources.chunk.max(1);
         for start in (0..self.labels.len()).step_by(chunk) {
             if !self.is_noisy(start) {
@@ -241,7 +242,7 @@ impl<'a> Draft<'a> {
             let level = self.level(start)?;
             let samples: Vec<u64> = (start as u64..end as u64).collect();
             let labels = &mut self.labels[start..end];
-            match self.plan.noise_kind {
+            match kind {
                 NoiseKind::BatchLabelShuffle => {
                     ChunkLabelShuffle::new(self.seed, level).apply(&samples, labels)?;
                 }

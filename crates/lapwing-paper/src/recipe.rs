@@ -17,7 +17,7 @@ use crate::faults;
 use crate::search::Grid;
 
 /// The recipes, in the order in which they are listed.
-const TEXTS: [&str; 29] = [
+const TEXTS: &[&str] = &[
     include_str!("../recipes/toy.toml"),
     include_str!("../recipes/sensitivity.toml"),
     include_str!("../recipes/california.toml"),
@@ -29,6 +29,7 @@ const TEXTS: [&str; 29] = [
     include_str!("../recipes/parameter-search.toml"),
     include_str!("../recipes/table-2-rrl.toml"),
     include_str!("../recipes/table-7-rrl.toml"),
+    include_str!("../recipes/table-7-gain.toml"),
     include_str!("../recipes/figure-5b.toml"),
     include_str!("../recipes/many-sources.toml"),
     include_str!("../recipes/cifar-10n.toml"),
@@ -75,6 +76,9 @@ pub struct Recipe {
     /// The experiments whose records it is derived from.
     #[serde(default)]
     pub from: Vec<String>,
+    /// The method over which others gain, where that is derived: those that stand behind it are compared with it.
+    #[serde(default = "standard")]
+    pub over: String,
     /// The data set.
     pub data: Option<DataSet>,
     /// Whether all runs use the same data, and only the noise is drawn anew.
@@ -132,6 +136,10 @@ pub struct Recipe {
 
 fn all() -> f64 {
     1.0
+}
+
+fn standard() -> String {
+    "standard".to_owned()
 }
 
 /// What is done.
@@ -271,6 +279,11 @@ impl ModelKind {
             Self::Mlp | Self::Conv3net | Self::ResNet20 | Self::DifficultCnn => None,
         }
     }
+
+    /// Whether all of its layers can be made narrower by the channels of the first stage.
+    pub(crate) fn has_width(self) -> bool {
+        matches!(self, Self::ResNet18 | Self::ResNet50 | Self::PreActResNet18)
+    }
 }
 
 /// How a network is trained.
@@ -331,6 +344,8 @@ pub enum ScheduleKind {
         /// Epochs.
         every: usize,
     },
+    /// Not at all, where the text has no schedule and the code has one.
+    Constant,
 }
 
 /// The optimisers.
@@ -713,7 +728,10 @@ impl MethodRecipe {
 /// Puts changes into a value: tables key by key, lists of things with an `id` thing by thing.
 fn merge(value: &mut Value, changes: Value) {
     match (value, changes) {
-        (Value::Table(table), Value::Table(changes)) => {
+        // A table of another kind takes the place of the old one.
+        (Value::Table(table), Value::Table(changes))
+            if changes.get("kind").is_none_or(|kind| table.get("kind") == Some(kind)) =>
+        {
             for (key, change) in changes {
                 match table.get_mut(&key) {
                     Some(old) => merge(old, change),
@@ -765,6 +783,7 @@ mod tests {
         assert_eq!(["10", "100"].map(|n| count(&format!("table-1-cifar-{n}"))), [49, 49]);
         assert_eq!(count("table-1-fashion-mnist"), 49);
         assert_eq!(count("percentage-difference"), 126);
+        assert_eq!(count("table-7-gain"), 12);
         assert_eq!(count("many-sources"), 56 + 21);
         assert_eq!((count("imdb"), count("goemotions"), count("ptb-xl")), (18, 24, 16));
         assert_eq!((count("untuned"), count("difficult-data-leniency")), (14, 12));
@@ -807,5 +826,8 @@ mod tests {
         assert_eq!((boxes.lap.history, boxes.lap.warmup), (Some(50), Some(0)));
         let many = recipe("many-sources", Version::Paper).unwrap();
         assert_eq!(many.method("lap-50000").unwrap().chunk, Some(1));
+        let hearts = |version| recipe("ptb-xl", version).unwrap().training.unwrap().schedule;
+        assert_eq!(hearts(Version::Paper), Some(ScheduleKind::Constant));
+        assert!(matches!(hearts(Version::Code), Some(ScheduleKind::EpochCosine { .. })));
     }
 }

@@ -44,7 +44,8 @@ pub struct Record {
     /// Unreliability after every step, source by source, where the figure shows it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreliability: Vec<Vec<u64>>,
-    /// Counts of losses, source by source, where the figure shows them.
+    /// Counts of losses, source by source; or samples of each source, and how many classes it has: where the figure shows
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<Vec<u32>>,
 }

@@ -254,6 +254,9 @@ impl Job {
         }
         if recipe.figure == Some(FigureKind::Sizes) {
             record.histogram = vec![sizes(&prepared.sources)];
+            if let Loaded::Sequences { train, .. } = loaded {
+                record.histogram.push(train.classes_by_source());
+            }
         }
         let traced = match recipe.figure {
             Some(FigureKind::Weights) => plan.sources.count,

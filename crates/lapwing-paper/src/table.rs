@@ -221,7 +221,7 @@ impl PaperNumber {
     }
 }
 
-/// Gains over Standard in per cent of Standard, run by run, from the records of other experiments.
+/// What methods gain over another in per cent of that, run by run, from the records of other experiments.
 fn derived(
     recipe_of_gains: &Recipe,
     version: Version,
@@ -242,10 +242,11 @@ fn derived(
         };
         let runs = own.iter().map(|record| record.cell.run + 1).max().unwrap_or(0);
         for condition in &source.conditions {
-            for method in source.methods.iter().filter(|method| method.id != "standard") {
+            let than = recipe_of_gains.over.as_str();
+            for method in source.methods.iter().skip_while(|method| method.id != than).skip(1) {
                 let gain = |run| {
                     let ours = value(&condition.id, &method.id, run)?;
-                    Some(100.0 * (ours / value(&condition.id, "standard", run)? - 1.0))
+                    Some(100.0 * (ours / value(&condition.id, than, run)? - 1.0))
                 };
                 let gains: Vec<f64> = (0..runs).filter_map(gain).collect();
                 let paper = recipe_of_gains.paper.numbers.iter().find(|number| {
@@ -292,7 +293,7 @@ pub fn metric_name(metric: &str) -> String {
                     "test accuracy where weighted validation is best, %".to_owned()
                 }
                 "microseconds" => "time, µs".to_owned(),
-                "gain" => "gain over Standard, %".to_owned(),
+                "gain" => "gain, %".to_owned(),
                 "threshold" => "threshold".to_owned(),
                 "estimate" => "share of noisy samples, estimated".to_owned(),
                 "unreliability-clean" => "greatest C of a clean source".to_owned(),

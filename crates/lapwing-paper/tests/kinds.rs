@@ -101,8 +101,14 @@ fn reviews_are_read_word_by_word() {
             }
         }
     }
-    let form = Form { limit_train: Some(6), epochs: Some(1), excerpt: true, ..Form::FULL };
-    assert_eq!(form.to_string(), "excerpt-limit-6-epochs-1");
+    let form = Form {
+        limit_train: Some(6),
+        epochs: Some(1),
+        length: Some(4),
+        excerpt: true,
+        ..Form::FULL
+    };
+    assert_eq!(form.to_string(), "excerpt-limit-6-epochs-1-length-4");
     let record = cell("imdb", "random-label", form, dir.path());
     assert_eq!((record.rows, record.series["top-1"].len()), ([6, 2], 1));
     assert_eq!(record.noisy_sources.len(), 4);
@@ -121,7 +127,7 @@ fn comments_keep_their_raters_whose_sizes_are_drawn() {
         }
         write(dir.path(), &format!("goemotions/goemotions_{part}.csv"), table);
     }
-    let form = Form { epochs: Some(1), ..Form::FULL };
+    let form = Form { epochs: Some(1), length: Some(8), ..Form::FULL };
     let record = cell("goemotions", "token-replacement", form, dir.path());
     assert_eq!(record.noisy_sources.len(), 30);
     let sizes = &record.histogram[0];

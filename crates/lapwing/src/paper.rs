@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How")]
     epochs: Option<usize>,
 
-    /// Give the first stage of a PreAct-ResNet-18 so many channels instead of 64: a smaller run, marked as such
+    /// Give the first stage of a ResNet-18, ResNet-50 or PreAct-ResNet-18 so many channels instead of 64: a smaller run, marked as such
     #[arg(long, value_name = "N", value_parser = at_least_one, help_heading = "How")]
     width: Option<usize>,
 

@@ -1,5 +1,7 @@
 //! Samples that are sequences: texts as tokens, signals over time.
 
+use std::collections::BTreeSet;
+
 use lapwing_sample::{InputSpec, Values};
 
 /// Sequences of equal length, the class of each, and the source where the data set says it.
@@ -24,6 +26,17 @@ impl Sequences {
     /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
+    }
+
+    /// How many classes each source has samples of, as the data set has them; nothing where it has no sources.
+    pub(crate) fn classes_by_source(&self) -> Vec<u32> {
+        let sources = self.sources.as_deref().unwrap_or_default();
+        let mut found =
+            vec![BTreeSet::new(); sources.iter().max().map_or(0, |&last| last as usize + 1)];
+        for (&source, &class) in sources.iter().zip(&self.labels) {
+            found[source as usize].insert(class);
+        }
+        found.iter().map(|classes| classes.len() as u32).collect()
     }
 
     /// The first moments of every sequence, all where there are no more.
@@ -56,6 +69,16 @@ fn heads<T: Copy>(values: &[T], size: usize, kept: usize) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_are_counted_once_per_source() {
+        let (values, spec) =
+            (Values::Floats(vec![0.0; 5]), InputSpec::Series { longest: 1, channels: 1 });
+        let sources = Some(vec![0, 2, 2, 0, 2]);
+        let all = Sequences { values, spec, labels: vec![4, 1, 4, 4, 0], sources };
+        assert_eq!(all.classes_by_source(), [1, 0, 3]);
+        assert!(Sequences { sources: None, ..all }.classes_by_source().is_empty());
+    }
 
     #[test]
     fn sequences_are_cut_behind_their_first_moments() {

@@ -16,8 +16,6 @@ use crate::parameters::ArraySpec;
 
 /// Pixels of a side of the kernels.
 const KERNEL: usize = 3;
-/// Channels of the first stage, where nothing else is wished for; each stage has twice as many as the one before.
-const WIDTH: usize = 64;
 /// Numbers of the embedding.
 const EMBEDDING: usize = 50;
 /// What an embedding is divided by at least, so that one of zeros stays so.
@@ -78,15 +76,9 @@ impl Config for PreActResNet18Config {
     }
 
     fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal> {
-        let width = match wishes.hidden.as_deref() {
-            None => WIDTH,
-            Some(&[width]) => width,
-            Some(_) => return Err(Refusal("has one width: the channels of its first stage")),
-        };
-        Wishes { hidden: None, ..wishes.clone() }.no_layers()?;
         Ok(Self {
             image: residual::image(&shape.input),
-            width,
+            width: residual::width(wishes)?,
             blocks: [2, 2, 2, 2],
             embedding: EMBEDDING,
             outputs: shape.outputs,
@@ -95,15 +87,11 @@ impl Config for PreActResNet18Config {
     }
 
     fn wishes(&self) -> Wishes {
-        let hidden = (self.width != WIDTH).then(|| vec![self.width]);
-        Wishes { hidden, ..Wishes::default() }
+        residual::wishes(self.width)
     }
 
     fn summary(&self) -> String {
-        match self.width {
-            WIDTH => Self::NAME.to_owned(),
-            width => format!("{} of width {width}", Self::NAME),
-        }
+        residual::summary(Self::NAME, self.width)
     }
 
     fn input(&self) -> InputSpec {

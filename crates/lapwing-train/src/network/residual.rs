@@ -1,4 +1,5 @@
-//! What ResNet-18 and ResNet-50 share: stages of residual blocks after He et al., as torchvision builds them.
+//! What residual networks share: which images they take and how wide they are; and of ResNet-18 and ResNet-50 the stages of
+//! residual blocks after He et al., as torchvision builds them.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -7,9 +8,11 @@ use lapwing_sample::{Draws, InputSpec};
 
 use super::layers::{Draw, Linear, NormConv};
 use super::onnx::Frame;
-use super::{Drawing, Inexpressible, Input, OnnxInput, Outputs, Training};
+use super::{Drawing, Inexpressible, Input, OnnxInput, Outputs, Refusal, Training, Wishes};
 use crate::parameters::ArraySpec;
 
+/// Channels of the first stage, where nothing else is wished for; each stage has twice as many as the one before.
+const WIDTH: usize = 64;
 /// Fewest pixels of a side for the stem that leaves a sixteenth of the pixels over.
 const LARGE: usize = 64;
 /// Fewest and most pixels of a side.
@@ -72,6 +75,30 @@ pub(super) fn image(input: &InputSpec) -> [usize; 3] {
     match *input {
         InputSpec::Image { height, width, channels } => [height, width, channels],
         _ => [0; 3],
+    }
+}
+
+/// The channels of the first stage: all that can be wished of the layers of residual networks.
+pub(super) fn width(wishes: &Wishes) -> Result<usize, Refusal> {
+    let width = match wishes.hidden.as_deref() {
+        None => WIDTH,
+        Some(&[width]) => width,
+        Some(_) => return Err(Refusal("has one width: the channels of its first stage")),
+    };
+    Wishes { hidden: None, ..wishes.clone() }.no_layers()?;
+    Ok(width)
+}
+
+/// The wishes that lead to a [width].
+pub(super) fn wishes(width: usize) -> Wishes {
+    Wishes { hidden: (width != WIDTH).then(|| vec![width]), ..Wishes::default() }
+}
+
+/// A network in a few words.
+pub(super) fn summary(name: &str, width: usize) -> String {
+    match width {
+        WIDTH => name.to_owned(),
+        width => format!("{name} of width {width}"),
     }
 }
 

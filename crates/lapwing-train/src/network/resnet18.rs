@@ -49,9 +49,16 @@ impl Config for ResNet18Config {
     }
 
     fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal> {
-        wishes.no_layers()?;
-        let image = residual::image(&shape.input);
-        Ok(Self { image, width: 64, blocks: [2, 2, 2, 2], outputs: shape.outputs })
+        let (image, width) = (residual::image(&shape.input), residual::width(wishes)?);
+        Ok(Self { image, width, blocks: [2, 2, 2, 2], outputs: shape.outputs })
+    }
+
+    fn wishes(&self) -> Wishes {
+        residual::wishes(self.width)
+    }
+
+    fn summary(&self) -> String {
+        residual::summary(Self::NAME, self.width)
     }
 
     fn input(&self) -> InputSpec {

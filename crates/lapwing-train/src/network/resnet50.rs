@@ -48,9 +48,16 @@ impl Config for ResNet50Config {
     }
 
     fn plan(shape: &DataShape, wishes: &Wishes) -> Result<Self, Refusal> {
-        wishes.no_layers()?;
-        let image = residual::image(&shape.input);
-        Ok(Self { image, width: 64, blocks: [3, 4, 6, 3], outputs: shape.outputs })
+        let (image, width) = (residual::image(&shape.input), residual::width(wishes)?);
+        Ok(Self { image, width, blocks: [3, 4, 6, 3], outputs: shape.outputs })
+    }
+
+    fn wishes(&self) -> Wishes {
+        residual::wishes(self.width)
+    }
+
+    fn summary(&self) -> String {
+        residual::summary(Self::NAME, self.width)
     }
 
     fn input(&self) -> InputSpec {

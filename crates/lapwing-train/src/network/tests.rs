@@ -239,6 +239,34 @@ fn the_network_for_pictures_is_chosen_by_their_size_and_number() {
 }
 
 #[test]
+fn residual_networks_are_as_wide_as_is_wished_and_say_so() {
+    let input = InputSpec::Image { height: 64, width: 64, channels: 3 };
+    let shape = DataShape { rows: 500, input, task: Task::Classification, outputs: 4, sources: 3 };
+    let planned = |network, hidden, dropout| {
+        let network = Some(network);
+        Architecture::plan(&shape, &Wishes { network, hidden, dropout, ..Wishes::default() })
+    };
+    for network in [NetworkKind::ResNet18, NetworkKind::ResNet50, NetworkKind::PreActResNet18] {
+        let usual = planned(network, None, None).unwrap();
+        let narrow = planned(network, Some(vec![16]), None).unwrap();
+        // All layers but the first and the last have a quarter of the channels on both sides.
+        let ratio = usual.parameters() as f64 / narrow.parameters() as f64;
+        assert!((15.0..16.0).contains(&ratio), "{network:?}: {ratio}");
+        assert_eq!(usual.wishes().hidden, None);
+        assert_eq!(narrow.wishes().hidden, Some(vec![16]));
+        assert_eq!(usual.to_string(), network.name());
+        assert!(narrow.to_string().contains("of width 16"), "{narrow}");
+
+        let error = planned(network, Some(vec![16, 16]), None).unwrap_err().to_string();
+        assert!(error.contains("one width"), "{error}");
+        let error = planned(network, None, Some(0.5)).unwrap_err().to_string();
+        assert!(error.contains("no dropout"), "{error}");
+        let error = planned(network, Some(vec![0]), None).map(|plan| plan.arrays());
+        assert!(!matches!(error, Ok(Ok(_))), "{network:?}");
+    }
+}
+
+#[test]
 fn running_statistics_are_kept_but_not_learnt() {
     let network = fixed(&resnet20(10));
     let kept: usize = read(&network).iter().map(|p| p.values.len()).sum();

@@ -57,7 +57,7 @@ pub(super) struct TrainingFlags {
     #[arg(long, value_name = "DELTA", allow_negative_numbers = true)]
     huber_delta: Option<f64>,
 
-    /// Units of the hidden layers
+    /// Units of the hidden layers; of resnet18, resnet50 and preact-resnet18 the channels of the first stage [theirs: 64]
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     hidden: Option<Vec<usize>>,
 
