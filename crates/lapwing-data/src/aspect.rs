@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use lapwing_sample::Scale;
 
+use crate::dataset::Dataset;
 use crate::table::{Column, Table, Values};
 
 /// Something of a column that is a number in every row.
@@ -23,6 +24,26 @@ pub enum Aspect {
     Contrast,
 }
 
+impl Aspect {
+    fn of_series(name: &str) -> Vec<(String, Self)> {
+        vec![
+            (format!("length of {name}"), Self::Length),
+            (format!("mean of {name}"), Self::Mean),
+            (format!("spread of {name}"), Self::Spread),
+        ]
+    }
+
+    /// That of the numbers of a series.
+    fn of_moments(self, moments: impl Iterator<Item = f64> + Clone) -> f64 {
+        let spread = |moments| Scale::spread(moments).unwrap_or((f64::NAN, f64::NAN));
+        match self {
+            Self::Length => moments.count() as f64,
+            Self::Mean => spread(moments).0,
+            _ => spread(moments).1,
+        }
+    }
+}
+
 impl Column {
     /// What there is to be compared of a column that holds neither numbers nor categories, each with a name.
     pub fn aspects(&self) -> Vec<(String, Aspect)> {
@@ -33,11 +54,7 @@ impl Column {
             Values::Vectors { width, .. } => {
                 (0..*width).map(|at| (format!("{name}[{at}]"), Aspect::Element(at))).collect()
             }
-            Values::Series { .. } => vec![
-                (format!("length of {name}"), Aspect::Length),
-                (format!("mean of {name}"), Aspect::Mean),
-                (format!("spread of {name}"), Aspect::Spread),
-            ],
+            Values::Series { .. } => Aspect::of_series(name),
             Values::Pictures { .. } => vec![
                 (format!("brightness of {name}"), Aspect::Brightness),
                 (format!("contrast of {name}"), Aspect::Contrast),
@@ -55,17 +72,8 @@ impl Column {
                 rows.iter().map(|&row| f64::from(values[row as usize * width + at])).collect()
             }
             (Values::Series { values, ends }, Aspect::Length | Aspect::Mean | Aspect::Spread) => {
-                let of_series = |&row: &u32| {
-                    let own = moments(values, ends, row);
-                    let (mean, std) = Scale::spread(own.iter().map(|&v| f64::from(v)))
-                        .unwrap_or((f64::NAN, f64::NAN));
-                    match aspect {
-                        Aspect::Length => own.len() as f64,
-                        Aspect::Mean => mean,
-                        _ => std,
-                    }
-                };
-                rows.iter().map(of_series).collect()
+                let own = |&row: &u32| moments(values, ends, row).iter().map(|&v| f64::from(v));
+                rows.iter().map(|row| aspect.of_moments(own(row))).collect()
             }
             (Values::Pictures(gallery), Aspect::Brightness | Aspect::Contrast) => {
                 let of_picture = |&row: &u32| {
@@ -117,6 +125,53 @@ impl Column {
 fn moments<'a>(values: &'a [f32], ends: &[usize], row: u32) -> &'a [f32] {
     let begin = row.checked_sub(1).map_or(0, |before| ends[before as usize]);
     &values[begin..ends[row as usize]]
+}
+
+/// A channel of series that has a column for each moment.
+#[derive(Debug, Clone, Copy)]
+pub struct WideChannel<'a> {
+    table: &'a Table,
+    columns: &'a [String],
+}
+
+impl<'a> WideChannel<'a> {
+    /// The columns of its moments, in their order.
+    pub fn columns(&self) -> &'a [String] {
+        self.columns
+    }
+
+    /// What there is to be compared of it, each with a name: one moment by itself says nothing.
+    pub fn aspects(&self) -> Vec<(String, Aspect)> {
+        match self.columns {
+            [] => Vec::new(),
+            [only] => Aspect::of_series(only),
+            [first, .., last] => Aspect::of_series(&format!("{first} to {last}")),
+        }
+    }
+
+    /// An aspect of some rows; `None` where a column of it is not there.
+    pub fn aspect(&self, aspect: Aspect, rows: &[u32]) -> Option<Vec<f64>> {
+        let moments: Option<Vec<Vec<f64>>> =
+            self.columns.iter().map(|name| self.table.column(name)?.numbers(rows)).collect();
+        let moments = moments?;
+        let own = |at: usize| moments.iter().map(move |moment| moment[at]);
+        let present = |at: usize| own(at).take_while(|value: &f64| value.is_finite());
+        Some((0..rows.len()).map(|at| aspect.of_moments(present(at))).collect())
+    }
+}
+
+impl Dataset {
+    /// The channels of series that have a column for each moment.
+    pub fn wide_channels(&self) -> impl Iterator<Item = WideChannel<'_>> {
+        let table = &self.table;
+        let is_wide = |name: &String| {
+            table
+                .column(name)
+                .is_some_and(|column| matches!(column.values(), Values::Numbers { .. }))
+        };
+        let channels = self.schema.series.iter().filter(move |names| names.iter().all(is_wide));
+        channels.map(move |columns| WideChannel { table, columns })
+    }
 }
 
 impl Table {

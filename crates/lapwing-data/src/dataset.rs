@@ -260,7 +260,8 @@ impl Dataset {
             return Err(DataError::AllRowsDropped { path: file.path().to_owned(), dropped });
         }
         if let Some(first) = unreadable.first.take() {
-            warnings.push(Warning::PicturesSkipped { rows: dropped.picture_unreadable, first });
+            let (rows, lost) = (dropped.picture_unreadable, std::mem::take(&mut unreadable.lost));
+            warnings.push(Warning::PicturesSkipped { rows, first, lost });
         }
         let dealt = match memory {
             Some(memory) => Dealt::new(&file, &schema, &survey, memory)?,

@@ -433,6 +433,22 @@ pub enum DataError {
         /// The other.
         other: &'static str,
     },
+    /// A feature was asked for beside a kind of data that is learnt from alone.
+    #[error("column {column:?} cannot be a feature beside {kind}, which are learnt from alone")]
+    FeatureBeside {
+        /// The column.
+        column: String,
+        /// What is learnt from alone.
+        kind: &'static str,
+    },
+    /// A column of lists was called something else.
+    #[error("column {column:?} holds lists of numbers, which cannot be read as {kind}")]
+    Lists {
+        /// The column.
+        column: String,
+        /// What it was called.
+        kind: Kind,
+    },
     /// One column was given two roles that exclude each other.
     #[error("column {column:?} cannot be both {first} and {second}")]
     RoleConflict {

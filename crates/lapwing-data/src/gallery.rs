@@ -4,7 +4,8 @@
 //! all of them together are larger than a limit, only their paths are kept, and the pictures of a batch are decoded
 //! again, by several threads, while the batch before it trains.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 
 use crate::error::{DataError, Place};
@@ -25,6 +26,8 @@ const LOOKED_AT: u64 = 256;
 pub(crate) struct Gallery {
     folder: PathBuf,
     paths: Vec<Box<str>>,
+    /// By which pictures that are read again are known.
+    digests: Vec<u64>,
     side: usize,
     /// Of all pictures, or of none.
     pixels: Option<Vec<u8>>,
@@ -35,8 +38,8 @@ impl Gallery {
     /// None yet, of that side; 0 stands for the least one.
     pub(crate) fn new(side: usize) -> Self {
         let side = if side == 0 { SIDES[0] } else { side };
-        let (folder, paths, pixels) = (PathBuf::new(), Vec::new(), Some(Vec::new()));
-        Self { folder, paths, side, pixels, most_held: MOST_HELD }
+        let (folder, paths, digests) = (PathBuf::new(), Vec::new(), Vec::new());
+        Self { folder, paths, digests, side, pixels: Some(Vec::new()), most_held: MOST_HELD }
     }
 
     /// Pixels of a side.
@@ -54,7 +57,7 @@ impl Gallery {
     }
 
     /// The pixels of some rows, one picture after another, red, green and blue of each pixel; or a row whose picture cannot
-    /// be read any more.
+    /// be read any more, or is another one.
     pub(crate) fn gather(&self, rows: &[u32]) -> Result<Vec<u8>, (u32, PictureError)> {
         let size = numbers(self.side);
         if let Some(pixels) = &self.pixels {
@@ -63,9 +66,16 @@ impl Gallery {
         }
         let mut pixels = vec![0; size * rows.len()];
         let paths: Vec<Option<&str>> = rows.iter().map(|&row| Some(self.path(row))).collect();
-        match picture::read_all(&self.folder, &paths, self.side, &mut pixels).into_iter().next() {
+        let failed = picture::read_all(&self.folder, &paths, self.side, &mut pixels);
+        if let Some((at, error)) = failed.into_iter().next() {
+            return Err((rows[at], error));
+        }
+        let mut read = rows.iter().zip(pixels.chunks_exact(size));
+        match read.find(|(row, picture)| digest(picture) != self.digests[**row as usize]) {
             None => Ok(pixels),
-            Some((at, error)) => Err((rows[at], error)),
+            Some((&row, _)) => {
+                Err((row, PictureError::Replaced { path: self.path(row).to_owned() }))
+            }
         }
     }
 
@@ -83,6 +93,7 @@ impl Gallery {
             let place = waiting[at].1.clone();
             return Err(DataError::Picture { place, column: column.to_owned(), source });
         }
+        self.digests.extend(read.chunks_exact(numbers(self.side)).map(digest));
         self.paths.extend(waiting.drain(..).filter_map(|(path, _)| path).map(Box::from));
         if numbers(self.side) as u64 * self.paths.len() as u64 > self.most_held {
             self.pixels = None;
@@ -92,6 +103,13 @@ impl Gallery {
         }
         Ok(())
     }
+}
+
+/// What a picture is known by as long as the program runs.
+fn digest(pixels: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(pixels);
+    hasher.finish()
 }
 
 /// Fills a gallery record by record.
@@ -130,6 +148,7 @@ impl GalleryBuilder {
     pub(crate) fn finish(mut self) -> Result<Gallery, DataError> {
         self.gallery.extend(&self.column, &mut self.waiting)?;
         self.gallery.paths.shrink_to_fit();
+        self.gallery.digests.shrink_to_fit();
         self.gallery.pixels.iter_mut().for_each(Vec::shrink_to_fit);
         Ok(self.gallery)
     }
@@ -173,11 +192,12 @@ pub(crate) fn usual_side(
     Ok(SIDES.into_iter().rev().find(|&side| side <= middle).unwrap_or(SIDES[0]))
 }
 
-/// Rows whose pictures cannot be read, and the first of them with its reason.
+/// Rows whose pictures cannot be read, the first of them with its reason, and the sources that have no others.
 #[derive(Debug, Default)]
 pub(crate) struct Unreadable {
     pub(crate) rows: BTreeSet<u64>,
     pub(crate) first: Option<String>,
+    pub(crate) lost: Vec<String>,
 }
 
 /// Looks for pictures that cannot be read, for those who want to go on without them. That decodes all of them once more
@@ -216,5 +236,28 @@ pub(crate) fn unreadable(
         Ok::<(), DataError>(())
     })?;
     look(&mut waiting, &mut found);
+    if !found.rows.is_empty() {
+        found.lost = lost(file, places, lexicon, &found.rows)?;
+    }
     Ok(found)
+}
+
+/// Sources all of whose rows are among some.
+fn lost(
+    file: &TableFile,
+    places: &Places,
+    lexicon: &Lexicon,
+    rows: &BTreeSet<u64>,
+) -> Result<Vec<String>, DataError> {
+    let (mut sources, mut buffer) = (BTreeMap::new(), String::new());
+    file.scan(|record| {
+        if places.drops(lexicon, record).is_none()
+            && let Some(source) = lexicon.text(record.value(places.source), &mut buffer)
+        {
+            let kept = !rows.contains(&record.row);
+            *sources.entry(source.to_owned()).or_insert(false) |= kept;
+        }
+        Ok::<(), DataError>(())
+    })?;
+    Ok(sources.into_iter().filter(|(_, kept)| !kept).map(|(source, _)| source).collect())
 }

@@ -48,7 +48,7 @@ mod value;
 mod warning;
 mod words;
 
-pub use aspect::Aspect;
+pub use aspect::{Aspect, WideChannel};
 pub use cache::{BLOCK, CacheError};
 pub use csv::StringRecord;
 pub use dataset::{Dataset, Dropped, PictureOptions, ReadOptions, Sources};

@@ -5,7 +5,7 @@
 //! Greyscale pictures have three equal channels.
 
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::Path;
 use std::thread;
 
@@ -24,6 +24,8 @@ pub(crate) const CHANNELS: usize = 3;
 const MOST_PIXELS: u32 = 16_384;
 /// Most bytes that a decoder may ask for.
 const MOST_BYTES: u64 = 1 << 30;
+/// Most pixels for which a JPEG can have a byte: of a block of 8 × 8 pixels of one colour a bit has to be there.
+const MOST_PIXELS_PER_BYTE: u64 = 1024;
 
 /// Numbers of a picture of that side.
 pub(crate) const fn numbers(side: usize) -> usize {
@@ -66,6 +68,12 @@ pub enum PictureError {
         width: u32,
         /// Pixels from top to bottom.
         height: u32,
+    },
+    /// Another picture than the one that was read before.
+    #[error("{path} is not the picture that was there before: it has been replaced since")]
+    Replaced {
+        /// The path as it stands in the table.
+        path: String,
     },
     /// A picture that is damaged or cut short.
     #[error("{path} is damaged: {message}")]
@@ -142,7 +150,53 @@ pub(crate) fn dimensions(folder: &Path, path: &str) -> Option<(u32, u32)> {
 /// Reads one picture.
 fn read(folder: &Path, path: &str, side: usize) -> Result<Vec<u8>, PictureError> {
     let reader = open(folder, path)?;
-    sheltered(|| decode(path, reader, side)).unwrap_or_else(|panic| Err(damaged(path, &panic)))
+    let decoded = sheltered(|| match reader.format() {
+        Some(ImageFormat::Jpeg) => decode(path, whole_jpeg(path, reader)?, side),
+        _ => decode(path, reader, side),
+    });
+    decoded.unwrap_or_else(|panic| Err(damaged(path, &panic)))
+}
+
+/// A JPEG from its first byte to the mark of its end: decoders make up what a file lacks that was cut short.
+fn whole_jpeg(
+    path: &str,
+    reader: ImageReader<BufReader<File>>,
+) -> Result<ImageReader<Cursor<Vec<u8>>>, PictureError> {
+    let mut bytes = Vec::new();
+    let read = reader.into_inner().take(MOST_BYTES).read_to_end(&mut bytes);
+    read.map_err(|source| PictureError::Open { path: path.to_owned(), source })?;
+    if !has_end(&bytes) {
+        return Err(damaged(path, "the file is cut short"));
+    }
+    let most = MOST_PIXELS_PER_BYTE * bytes.len() as u64;
+    let reader = || ImageReader::with_format(Cursor::new(&bytes), ImageFormat::Jpeg);
+    let size = reader().into_dimensions().map_err(|error| damaged(path, &error.to_string()))?;
+    if u64::from(size.0) * u64::from(size.1) > most {
+        let message = format!("{} bytes cannot be {} × {} pixels", bytes.len(), size.0, size.1);
+        return Err(damaged(path, &message));
+    }
+    Ok(ImageReader::with_format(Cursor::new(bytes), ImageFormat::Jpeg))
+}
+
+/// Whether a JPEG has the mark of its end, which other marks come before. That of a small picture within a mark's segment
+/// does not count.
+fn has_end(jpeg: &[u8]) -> bool {
+    let mut at = 2;
+    while let Some(rest) = jpeg.get(at..) {
+        let is_mark = |pair: &[u8]| pair[0] == 0xff && !matches!(pair[1], 0 | 0xff);
+        let Some(found) = rest.windows(2).position(is_mark) else { return false };
+        at += found + 2;
+        match jpeg[at - 1] {
+            0xd9 => return true,
+            // Alone, with nothing behind them.
+            0x01 | 0xd0..=0xd8 => {}
+            _ => match jpeg.get(at..at + 2) {
+                Some(&[high, low]) => at += usize::from(u16::from_be_bytes([high, low])).max(2),
+                _ => return false,
+            },
+        }
+    }
+    false
 }
 
 /// Opens a file that begins as a picture does.
@@ -164,7 +218,7 @@ fn open(folder: &Path, path: &str) -> Result<ImageReader<BufReader<File>>, Pictu
 
 fn decode(
     path: &str,
-    mut reader: ImageReader<BufReader<File>>,
+    mut reader: ImageReader<impl BufRead + Seek>,
     side: usize,
 ) -> Result<Vec<u8>, PictureError> {
     let refused = |error: image::ImageError| damaged(path, &error.to_string());
@@ -263,7 +317,7 @@ mod tests {
             (true, true) => Rgb([255, 255, 255]),
             _ => Rgb([0, 0, 0]),
         });
-        let mut bytes = io::Cursor::new(Vec::new());
+        let mut bytes = Cursor::new(Vec::new());
         picture.write_to(&mut bytes, ImageFormat::Jpeg).unwrap();
         let bytes = bytes.into_inner();
         let mut exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
@@ -322,6 +376,33 @@ mod tests {
         assert!(pixels.iter().all(|&pixel| pixel == 0), "black, or not there");
         assert_eq!(dimensions(folder.path(), "huge.png"), Some((60_000, 60_000)));
         assert_eq!(dimensions(folder.path(), "page.jpg"), None);
+    }
+
+    #[test]
+    fn a_jpeg_that_is_cut_or_too_short_for_its_pixels_is_refused() {
+        let folder = folder();
+        // With a small picture in its EXIF block, which has an end of its own.
+        held(folder.path(), 1);
+        let whole = std::fs::read(folder.path().join("held.jpg")).unwrap();
+        let thumbnail = [&[0xff, 0xe2, 0, 6][..], &[0xff, 0xd8, 0xff, 0xd9]].concat();
+        let whole = [&whole[..2], &thumbnail, &whole[2..]].concat();
+        let said = |bytes: &[u8]| {
+            std::fs::write(folder.path().join("cut.jpg"), bytes).unwrap();
+            one(folder.path(), "cut.jpg").map_err(|error| error.to_string())
+        };
+        let picture = said(&whole).unwrap();
+        // What stands behind the end is nobody's concern.
+        assert_eq!(said(&[&whole[..], b"more"].concat()).unwrap(), picture);
+        for length in [3, 30, whole.len() / 2, whole.len() - 40, whole.len() - 1] {
+            let said = said(&whole[..length]).unwrap_err();
+            assert!(said.contains("cut short"), "{length}: {said}");
+        }
+        // The size stands in the frame's header, the height first.
+        let frame = whole.windows(4).position(|four| four == [0xff, 0xc0, 0, 17]).unwrap();
+        let mut forged = whole;
+        forged[frame + 5..frame + 9].copy_from_slice(&[0x3e, 0x80, 0x3e, 0x80]);
+        let said = said(&forged).unwrap_err();
+        assert!(said.contains("cannot be 16000 × 16000 pixels"), "{said}");
     }
 
     #[test]

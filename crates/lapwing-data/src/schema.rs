@@ -36,9 +36,9 @@ pub enum Kind {
     Series,
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Kind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
             Self::Numeric => "numeric",
             Self::Categorical => "categorical",
             Self::Date => "date",
@@ -46,7 +46,13 @@ impl fmt::Display for Kind {
             Self::Vector => "vector",
             Self::Image => "image",
             Self::Series => "series",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 

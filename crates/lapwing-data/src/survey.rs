@@ -47,19 +47,22 @@ impl Places {
         let named = [&[places.target, places.source], &places.ignore[..]].concat();
         let taken: Vec<usize> = named.into_iter().chain(places.time).collect();
         places.series = series::channels(file, &options.series, &taken)?;
+        if !places.text.is_empty() && !places.series.is_empty() {
+            return Err(DataError::KindsTogether { kind: "series", other: "texts" });
+        }
         let conflict = |column: usize, first, second| {
             Err(DataError::RoleConflict { column: file.columns()[column].clone(), first, second })
         };
         for (name, kind) in &options.types {
             match file.position(name)? {
+                column if places.text.contains(&column) && *kind != Kind::Text => {
+                    return conflict(column, kind.name(), "text");
+                }
                 _ if *kind != Kind::Image => {}
                 column if column == places.target => return conflict(column, "target", "image"),
                 column if column == places.source => return conflict(column, "source", "image"),
                 column if places.ignore.contains(&column) => {
                     return conflict(column, "image", "ignored");
-                }
-                column if places.text.contains(&column) => {
-                    return conflict(column, "image", "text");
                 }
                 column if places.series.iter().flatten().any(|&of| of == column) => {
                     return conflict(column, "image", "series");
@@ -217,10 +220,21 @@ impl Survey {
         let mut columns: Vec<ColumnSchema> = (0..self.profiles.len())
             .map(|column| self.column(file, places, options, column))
             .collect();
+        if let Some((column, &kind)) = columns.iter().find_map(|column| {
+            let asked = options.types.get(&column.name).filter(|kind| **kind != column.kind)?;
+            matches!(column.kind, Kind::Vector | Kind::Series).then_some((column, asked))
+        }) {
+            return Err(DataError::Lists { column: column.name.clone(), kind });
+        }
+        let asked_for = |column: usize| places.features.iter().flatten().any(|&of| of == column);
         if !places.series.is_empty() {
             let of_series = |column: usize| places.series.iter().flatten().any(|&of| of == column);
-            let others = columns.iter_mut().enumerate().filter(|(at, _)| !of_series(*at));
-            others.for_each(|(_, column)| leave_out(column, Reason::BesideSeries));
+            for (at, column) in columns.iter_mut().enumerate().filter(|(at, _)| !of_series(*at)) {
+                if asked_for(at) {
+                    return Err(beside(column, "series"));
+                }
+                leave_out(column, Reason::BesideSeries);
+            }
         }
         if options.text_alone && !places.text.is_empty() {
             let others = columns.iter_mut().filter(|column| column.kind != Kind::Text);
@@ -229,7 +243,11 @@ impl Survey {
         let pictures =
             |column: &ColumnSchema| column.kind == Kind::Image && column.role.is_feature();
         if columns.iter().any(pictures) {
-            for column in columns.iter_mut().filter(|column| !pictures(column)) {
+            let others = columns.iter_mut().enumerate().filter(|(_, column)| !pictures(column));
+            for (at, column) in others {
+                if asked_for(at) {
+                    return Err(beside(column, "pictures"));
+                }
                 if column.role == Role::Feature {
                     column.role = Role::Ignored(Reason::BesidePictures);
                 }
@@ -376,7 +394,8 @@ impl Survey {
 
         let text = places.text.contains(&column);
         let series = places.series.iter().flatten().any(|&of| of == column);
-        let role = if text || series {
+        let empty = finding.unfit == Some(Reason::AllMissing);
+        let role = if series || (text && !empty) {
             Role::Feature
         } else if column == places.target {
             Role::Target
@@ -394,8 +413,7 @@ impl Survey {
             Role::Ignored(Reason::FreeText)
         } else {
             match finding.unfit {
-                Some(Reason::AllMissing) => Role::Ignored(Reason::AllMissing),
-                Some(reason) if !named => Role::Ignored(reason),
+                Some(reason) if empty || !named => Role::Ignored(reason),
                 _ => Role::Feature,
             }
         };
@@ -426,6 +444,11 @@ impl Survey {
 }
 
 /// Learns nothing from a column.
+/// A column that was asked for and cannot be learnt from.
+fn beside(column: &ColumnSchema, kind: &'static str) -> DataError {
+    DataError::FeatureBeside { column: column.name.clone(), kind }
+}
+
 fn leave_out(column: &mut ColumnSchema, reason: Reason) {
     match column.role {
         Role::Feature => column.role = Role::Ignored(reason),

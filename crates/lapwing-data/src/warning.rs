@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::shortened;
+
 /// Something that does not stop training but may surprise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Warning {
@@ -69,6 +71,8 @@ pub enum Warning {
         rows: u64,
         /// The first of them, and why.
         first: String,
+        /// Sources of which nothing is left.
+        lost: Vec<String>,
     },
     /// Names that are the same but for case and spaces, and are told apart all the same.
     NamesAlike {
@@ -151,11 +155,24 @@ impl fmt::Display for Warning {
                 "{rows} rows have no time in column {column:?}, and do not count where it is asked since when a \
                  source is bad"
             ),
-            Self::PicturesSkipped { rows, first } => {
+            Self::PicturesSkipped { rows, first, lost } => {
                 write!(
                     f,
                     "rows left out because their pictures cannot be read: {rows} (the first: {first})"
-                )
+                )?;
+                let names: Vec<String> =
+                    lost.iter().take(10).map(|name| format!("{:?}", shortened(name))).collect();
+                match (lost.len(), names.join(", ")) {
+                    (0, _) => Ok(()),
+                    (1, name) => {
+                        write!(f, "; nothing is left of source {name}, and nobody judges it")
+                    }
+                    (count, names) => write!(
+                        f,
+                        "; nothing is left of {count} sources, and nobody judges them: {names}{}",
+                        if count > 10 { ", …" } else { "" }
+                    ),
+                }
             }
             Self::NamesAlike { sources, count, first: (one, other) } => write!(
                 f,

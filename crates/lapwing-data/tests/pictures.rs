@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use lapwing_data::{Dataset, InputKind, Kind, PictureOptions, ReadOptions};
+use lapwing_data::{DataError, Dataset, InputKind, Kind, PictureOptions, ReadOptions, Warning};
 use lapwing_sample::{InputSpec, View};
 
 /// Twenty pictures of `side` pixels and a table of them, the third of which has no class.
@@ -56,6 +56,56 @@ fn a_picture_that_goes_while_it_is_trained_on_is_named_with_its_row() {
     let said = error.to_string();
     assert!(said.contains("photos.csv, row 8") && said.contains("7.png"), "{said}");
     assert!(samples.exhibit(6).is_err() && samples.exhibit(5).is_ok());
+}
+
+#[test]
+fn a_picture_that_is_replaced_while_it_is_trained_on_is_named_with_its_row() {
+    let folder = photos(40);
+    let unheld =
+        read(&folder, PictureOptions { most_held: Some(10_000), ..PictureOptions::default() });
+    let rows: Vec<u32> = (0..19).collect();
+    let input = InputKind::Image.fit(&unheld, &rows).unwrap();
+    let samples = input.bind(&unheld.table).unwrap();
+    // The same picture in other bytes is no other picture.
+    let at = |name: &str| folder.path().join(name);
+    let again = [std::fs::read(at("8.png")).unwrap(), b"behind its end".to_vec()].concat();
+    std::fs::write(at("8.png"), again).unwrap();
+    assert!(samples.gather(&rows, View::Plain).is_ok());
+    std::fs::copy(at("3.png"), at("7.png")).unwrap();
+    let said = samples.gather(&rows, View::Plain).unwrap_err().to_string();
+    assert!(said.contains("photos.csv, row 8") && said.contains("7.png"), "{said}");
+    assert!(said.contains("replaced"), "{said}");
+}
+
+#[test]
+fn sources_of_which_no_picture_is_left_are_named() {
+    let folder = photos(40);
+    for at in (1..20).step_by(3) {
+        std::fs::write(folder.path().join(format!("{at}.png")), "gone").unwrap();
+    }
+    let skip = PictureOptions { skip_unreadable: true, ..PictureOptions::default() };
+    let warnings = read(&folder, skip).warnings;
+    let said = warnings.iter().find(|told| matches!(told, Warning::PicturesSkipped { .. }));
+    let said = said.unwrap().to_string();
+    assert!(said.contains(": 7 (the first") && said.contains("left of source \"s1\""), "{said}");
+}
+
+#[test]
+fn features_that_were_asked_for_are_not_left_out_in_silence() {
+    let folder = photos(40);
+    let refused = |change: fn(&mut ReadOptions)| {
+        let mut options = ReadOptions::new("class", "source");
+        options.types = [("file".to_owned(), Kind::Image)].into();
+        change(&mut options);
+        Dataset::read(folder.path().join("photos.csv"), &options).unwrap_err()
+    };
+    let both = |options: &mut ReadOptions| {
+        options.features = Some(vec!["file".to_owned(), "source".to_owned()]);
+    };
+    assert!(matches!(refused(both), DataError::FeatureBeside { kind: "pictures", .. }));
+    let as_text = |options: &mut ReadOptions| options.text = vec!["file".to_owned()];
+    let said = refused(as_text).to_string();
+    assert!(said.contains("both image and text"), "{said}");
 }
 
 #[test]

@@ -188,3 +188,23 @@ fn vectors_cannot_be_targets_and_new_ones_must_be_as_long() {
     assert!(error.contains("column \"e\"") && error.contains("expected 3"), "{error}");
     let _ = input.bind(&dataset.table).unwrap().exhibit(0).unwrap();
 }
+
+#[test]
+fn lists_are_nothing_but_lists_whatever_they_are_called() {
+    let directory = TempDir::new().unwrap();
+    let path = write(&directory, "lists.parquet", lists(good));
+    for kind in [Kind::Image, Kind::Categorical, Kind::Numeric] {
+        let mut options = ReadOptions::new("y", "s");
+        options.types = [("e".to_owned(), kind)].into();
+        let error = Dataset::read(&path, &options).unwrap_err();
+        assert!(matches!(&error, DataError::Lists { column, .. } if column == "e"), "{error}");
+    }
+    let mut options = ReadOptions::new("y", "s");
+    (options.series, options.features) = (vec!["e".to_owned()], Some(vec!["s".to_owned()]));
+    let error = Dataset::read(&path, &options).unwrap_err();
+    assert!(matches!(error, DataError::FeatureBeside { kind: "series", .. }), "{error}");
+    options.features = None;
+    options.text = vec!["s".to_owned()];
+    let error = Dataset::read(&path, &options).unwrap_err().to_string();
+    assert!(error.contains("series and texts cannot be learnt from together"), "{error}");
+}

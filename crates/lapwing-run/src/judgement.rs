@@ -1,8 +1,8 @@
 //! What is made of the sources of a finished run: verdicts, label errors, findings, and the evidence for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use lapwing_data::{Aspect, Dataset};
+use lapwing_data::{Aspect, Dataset, WideChannel};
 use lapwing_judge::{
     Answered, Answers, Case, Column, Evidence, Features, JudgedSource, Rows, SourceRow, Times,
     Verdict, WorstRow, apart, examine, explained, label_errors,
@@ -130,17 +130,22 @@ impl<'a> Lists<'a> {
     /// How far each source lies from all others in the length of its texts, or in length, mean or spread of its series:
     /// the furthest of these.
     fn distances(&self, dataset: &Dataset, count: usize) -> Vec<f64> {
+        let of_sequences =
+            |aspect: &Aspect| matches!(aspect, Aspect::Length | Aspect::Mean | Aspect::Spread);
+        let rows = self.part.rows;
+        let columns = dataset.table.columns().iter().flat_map(|column| {
+            let aspects = column.aspects().into_iter().map(|(_, aspect)| aspect);
+            aspects.filter(of_sequences).filter_map(|aspect| column.aspect(aspect, rows))
+        });
+        let channels = dataset.wide_channels().flat_map(|channel| {
+            let aspects = channel.aspects().into_iter();
+            aspects.filter_map(move |(_, aspect)| channel.aspect(aspect, rows))
+        });
         let mut furthest = vec![0.0_f64; count];
-        for column in dataset.table.columns() {
-            for (_, aspect) in column.aspects() {
-                if !matches!(aspect, Aspect::Length | Aspect::Mean | Aspect::Spread) {
-                    continue;
-                }
-                let Some(values) = column.aspect(aspect, self.part.rows) else { continue };
-                let distances = apart(&values, &self.sources, count);
-                for (furthest, distance) in furthest.iter_mut().zip(distances) {
-                    *furthest = furthest.max(distance);
-                }
+        for values in columns.chain(channels) {
+            let distances = apart(&values, &self.sources, count);
+            for (furthest, distance) in furthest.iter_mut().zip(distances) {
+                *furthest = furthest.max(distance);
             }
         }
         furthest
@@ -286,28 +291,41 @@ impl Exhibits<'_> {
     }
 }
 
-/// The features of the training rows, as they stand in the table; of texts, vectors and pictures what can be compared.
+/// The features of the training rows, as they stand in the table; of texts, vectors, series and pictures what can be
+/// compared.
 struct TrainedOn<'a> {
     dataset: &'a Dataset,
     rows: &'a [u32],
-    /// Names, each with its column, and what is taken of it where that is not the whole.
-    columns: BTreeMap<String, (&'a str, Option<Aspect>)>,
+    /// Names, each with what it is.
+    features: BTreeMap<String, Feature<'a>>,
     names: Vec<String>,
+}
+
+/// A column, or something of one or of several.
+enum Feature<'a> {
+    Whole(&'a str),
+    Of(&'a str, Aspect),
+    OfChannel(WideChannel<'a>, Aspect),
 }
 
 impl<'a> TrainedOn<'a> {
     fn new(dataset: &'a Dataset, rows: &'a [u32]) -> Self {
-        let mut features = Self { dataset, rows, columns: BTreeMap::new(), names: Vec::new() };
+        let mut all: Vec<(String, Feature<'a>)> = Vec::new();
+        let columns = dataset.wide_channels().flat_map(|channel| channel.columns());
+        let moments: BTreeSet<&str> = columns.map(String::as_str).collect();
         for column in dataset.table.columns() {
-            let aspects = column.aspects();
-            let whole = aspects.is_empty().then(|| (column.name().to_owned(), None));
-            let parts = aspects.into_iter().map(|(name, aspect)| (name, Some(aspect)));
-            for (name, aspect) in whole.into_iter().chain(parts) {
-                features.names.push(name.clone());
-                features.columns.insert(name, (column.name(), aspect));
+            let (name, aspects) = (column.name(), column.aspects());
+            if aspects.is_empty() && !moments.contains(name) {
+                all.push((name.to_owned(), Feature::Whole(name)));
             }
+            all.extend(aspects.into_iter().map(|(of, aspect)| (of, Feature::Of(name, aspect))));
         }
-        features
+        for channel in dataset.wide_channels() {
+            let aspects = channel.aspects().into_iter();
+            all.extend(aspects.map(|(of, aspect)| (of, Feature::OfChannel(channel, aspect))));
+        }
+        let names = all.iter().map(|(name, _)| name.clone()).collect();
+        Self { dataset, rows, features: all.into_iter().collect(), names }
     }
 }
 
@@ -317,15 +335,19 @@ impl Features for TrainedOn<'_> {
     }
 
     fn column(&self, name: &str) -> Option<Column<'_>> {
-        let (name, aspect) = self.columns.get(name)?;
-        let column = self.dataset.table.column(name)?;
-        if let Some(aspect) = aspect {
-            return Some(Column::Numbers(column.aspect(*aspect, self.rows)?.into()));
-        }
-        Some(match column.levels(self.rows) {
-            Some((names, codes)) => Column::Levels { names: names.into(), codes },
-            None => Column::Numbers(column.numbers(self.rows)?.into()),
-        })
+        let table = &self.dataset.table;
+        let numbers = match self.features.get(name)? {
+            Feature::Of(name, aspect) => table.column(name)?.aspect(*aspect, self.rows)?,
+            Feature::OfChannel(channel, aspect) => channel.aspect(*aspect, self.rows)?,
+            Feature::Whole(name) => {
+                let column = table.column(name)?;
+                if let Some((names, codes)) = column.levels(self.rows) {
+                    return Some(Column::Levels { names: names.into(), codes });
+                }
+                column.numbers(self.rows)?
+            }
+        };
+        Some(Column::Numbers(numbers.into()))
     }
 
     fn digests(&self) -> Option<Vec<u64>> {

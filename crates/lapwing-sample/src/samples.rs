@@ -190,9 +190,9 @@ pub enum SampleError {
         rows: usize,
     },
     /// A row that cannot be read (any more).
-    #[error("row {row} (from 0) cannot be read: {reason}")]
+    #[error("cannot read a sample: {reason}")]
     Unreadable {
-        /// The row.
+        /// The row, counted from 0.
         row: u32,
         /// Why.
         reason: Box<dyn Error + Send + Sync>,

@@ -188,6 +188,32 @@ fn a_column_for_each_moment_is_a_series_in_the_order_of_the_numbers() {
 }
 
 #[test]
+fn a_source_of_short_series_is_told_of_by_their_length_however_they_are_kept() {
+    let place = Place::new();
+    let mut waves = waves(400, 5);
+    for (at, x) in waves.x.iter_mut().enumerate().filter(|(at, _)| waves.sensors[*at] == "b") {
+        x.truncate(6 + at % 3);
+    }
+    place.write("moments.csv", &waves.as_moments());
+    save(
+        &place,
+        "waves.parquet",
+        vec![
+            ("x", lists(&waves.x)),
+            ("sensor", texts(&waves.sensors)),
+            ("shape", texts(&waves.shapes)),
+        ],
+    );
+    let flags = "--target shape --source sensor --epochs 3 --no-folds -q --out";
+    place.lapwing(&format!("train moments.csv --series t_* {flags} moments")).assert().success();
+    place.lapwing(&format!("train waves.parquet --series x {flags} lists")).assert().success();
+    let (wide, list) =
+        (stdout(&place, "sources moments --json"), stdout(&place, "sources lists --json"));
+    assert!(list.contains("length of x"), "{list}");
+    assert_eq!(wide.replace("t_0 to t_19", "x"), list);
+}
+
+#[test]
 fn series_that_cannot_be_are_named_with_row_and_column() {
     let place = Place::new();
     let train = format!("{TRAIN} --out run");
