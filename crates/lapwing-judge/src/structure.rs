@@ -4,6 +4,7 @@
 //! that were replaced, even where each column by itself looks as it should.
 
 use crate::Verdict;
+use crate::chance::ln_more_often;
 use crate::inputs::{Inputs, middle};
 
 /// Most columns, evenly chosen.
@@ -51,10 +52,19 @@ pub(crate) struct Unexplained {
     /// Residuals of the source that are larger than nine in ten of the others', and how many there are.
     pub(crate) large: usize,
     pub(crate) of: usize,
+    /// How probable as many are by chance.
+    pub(crate) ln_chance: f64,
     /// How wide they are, as a multiple of the others'.
     pub(crate) ratio: f64,
     /// The place among the source's rows of the largest ones, largest first.
     pub(crate) largest: Vec<usize>,
+}
+
+/// What a column is, given the rest of a row.
+struct Fit {
+    rows: f64,
+    means: Vec<f64>,
+    precision: Vec<f64>,
 }
 
 #[derive(Clone)]
@@ -117,30 +127,24 @@ impl Structure {
         }
         let (theirs, mine) = (others.covariance(), own.covariance());
         let (kept, error) = kept(&theirs, &mine, width, [others.rows, own.rows]);
-        let precision = inverse(&theirs, width)?;
-        let means: Vec<f64> = others.sums.iter().map(|sum| sum / others.rows).collect();
+        let fit = Fit::new(&others, &theirs)?;
         let range = inputs.range(slot);
-        let residuals = |rows: &mut dyn Iterator<Item = usize>| -> Vec<Vec<f64>> {
+        let residuals = |rows: &mut dyn Iterator<Item = usize>, learnt: bool| -> Vec<Vec<f64>> {
             let mut residuals = vec![Vec::new(); width];
             for row in rows {
-                let row = &self.values[row * width..(row + 1) * width];
-                for (at, list) in residuals.iter_mut().enumerate() {
-                    let line = &precision[at * width..(at + 1) * width];
-                    let sum: f64 =
-                        line.iter().zip(row).zip(&means).map(|((p, v), mean)| p * (v - mean)).sum();
-                    list.push(sum / line[at]);
-                }
+                let row = fit.residuals(&self.values[row * width..(row + 1) * width], learnt);
+                residuals.iter_mut().zip(row).for_each(|(list, residual)| list.push(residual));
             }
             residuals
         };
-        let own_residuals = residuals(&mut range.clone());
+        let own_residuals = residuals(&mut range.clone(), false);
         let compared: Vec<usize> = inputs
             .compared()
             .filter(|&(_, other)| other != slot && self.counted[other])
             .flat_map(|(_, other)| inputs.range(other))
             .collect();
         let step = compared.len().div_ceil(COMPARED).max(1);
-        let others_residuals = residuals(&mut compared.into_iter().step_by(step));
+        let others_residuals = residuals(&mut compared.into_iter().step_by(step), true);
         let columns = own_residuals.into_iter().zip(others_residuals);
         let columns = columns.map(|(own, others)| Unexplained::new(own, others)).collect();
         Some(Compared { kept, error, columns })
@@ -152,14 +156,18 @@ impl Unexplained {
         centre(&mut own);
         centre(&mut others);
         others.sort_by(f64::total_cmp);
-        let at = |sorted: &[f64], share: f64| sorted[((sorted.len() - 1) as f64 * share) as usize];
+        let place = |sorted: &[f64], share: f64| ((sorted.len() - 1) as f64 * share) as usize;
+        let at = |sorted: &[f64], share: f64| sorted[place(sorted, share)];
         let limit = at(&others, USUAL);
         let mut largest: Vec<usize> = (0..own.len()).collect();
         largest.sort_by(|&a, &b| own[b].total_cmp(&own[a]).then(a.cmp(&b)));
         let large = own.iter().filter(|residual| **residual > limit).count();
+        // As many as lie behind that place, be some of them equal to the limit: never too few.
+        let beyond = others.len() - 1 - place(&others, USUAL);
+        let ln_chance = ln_more_often([large, own.len()], [beyond, others.len()]);
         own.sort_by(f64::total_cmp);
         let ratio = at(&own, 2.0 / 3.0) / at(&others, 2.0 / 3.0);
-        Self { large, of: own.len(), ratio, largest }
+        Self { large, of: own.len(), ln_chance, ratio, largest }
     }
 }
 
@@ -169,6 +177,34 @@ fn centre(residuals: &mut [f64]) {
     sorted.sort_by(f64::total_cmp);
     let (median, _) = middle(&sorted);
     residuals.iter_mut().for_each(|residual| *residual = (*residual - median).abs());
+}
+
+impl Fit {
+    /// `None` where a column cannot be told from others.
+    fn new(sums: &Sums, covariance: &[f64]) -> Option<Self> {
+        let means = sums.sums.iter().map(|sum| sum / sums.rows).collect();
+        Some(Self { rows: sums.rows, means, precision: inverse(covariance, sums.sums.len())? })
+    }
+
+    /// What is not explained of each column of a row.
+    ///
+    /// A row that it has learnt from is explained too well to be compared with one that it has not: with few rows to a column
+    /// by far. So of such a row this is what a fit without it leaves, which takes no other fit: the residual, divided by what
+    /// the row does not decide by itself.
+    fn residuals(&self, row: &[f64], learnt: bool) -> Vec<f64> {
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let apart: Vec<f64> = row.iter().zip(&self.means).map(|(v, mean)| v - mean).collect();
+        let pulls: Vec<f64> =
+            self.precision.chunks_exact(row.len()).map(|line| dot(line, &apart)).collect();
+        let distance = dot(&pulls, &apart);
+        let residual = |(at, pull): (usize, &f64)| {
+            let own = self.precision[at * row.len() + at];
+            // Of the regression on the other columns: how far out the row is in these alone.
+            let leverage = (1.0 + distance - pull * pull / own) / self.rows;
+            pull / own / if learnt { 1.0 - leverage } else { 1.0 }
+        };
+        pulls.iter().enumerate().map(residual).collect()
+    }
 }
 
 impl Sums {
@@ -276,6 +312,36 @@ mod tests {
             }
         }
         assert!(super::inverse(&[1.0, 2.0, 2.0, 4.0], 2).is_none());
+    }
+
+    /// The slow way: a fit for every row that is left out.
+    #[test]
+    fn a_row_that_was_learnt_from_has_the_residuals_of_a_fit_without_it() {
+        const WIDTH: usize = 6;
+        let mut state = 3u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as f64 / (1u64 << 30) as f64 - 1.0
+        };
+        let mut values = Vec::new();
+        for _ in 0..ROWS_PER_COLUMN * WIDTH {
+            let common = next();
+            values.extend((0..WIDTH).map(|_| common + next()));
+        }
+        let fit = |sums: &Sums| Fit::new(sums, &sums.covariance()).unwrap();
+        let sums = Sums::of(&values, WIDTH);
+        let (all, mut smaller) = (fit(&sums), 0);
+        for row in values.chunks_exact(WIDTH) {
+            let mut rest = sums.clone();
+            rest.add(&Sums::of(row, WIDTH), -1.0);
+            let (quick, slow) = (all.residuals(row, true), fit(&rest).residuals(row, false));
+            for ((quick, slow), seen) in quick.iter().zip(slow).zip(all.residuals(row, false)) {
+                // The same ridge to every row is a little less to one row fewer.
+                assert!((quick - slow).abs() < 1e-3, "{quick} {slow}");
+                smaller += usize::from(seen.abs() < 0.95 * slow.abs());
+            }
+        }
+        assert!(smaller > values.len() / 2, "{smaller}");
     }
 
     #[test]

@@ -365,3 +365,25 @@ fn sources_without_a_fault_are_rarely_found_to_have_one() {
     println!("{sources} sources, a finding on {:.2} %: {found:?}", 100.0 * rate);
     assert!(rate <= 0.005, "{found:?}");
 }
+
+/// What the other sources say of a column was learnt from their own rows, which therefore looked closer to it.
+#[test]
+fn sound_sources_were_said_to_scatter_where_there_are_few_rows_to_a_column() {
+    let noisy = |world: &World| -> Vec<bool> {
+        let found = world.findings(Verdict::Reliable);
+        found.iter().map(|found| words(found).contains(&"input-noise")).collect()
+    };
+    for (columns, sources, rows, seeds) in
+        [(16, 5, 60, 100), (16, 2, 100, 100), (64, 6, 70, 10), (384, 10, 60, 5)]
+    {
+        let world = |seed| World::unrelated(seed, sources, rows, columns);
+        let found = (0..seeds).filter(|&seed| noisy(&world(seed)).contains(&true)).count();
+        println!("{columns} columns, {sources} sources of {rows} rows: {found} of {seeds} runs");
+        assert!(100 * found as u64 <= seeds, "{found} of {seeds}");
+        // A device that measures by far less exactly than the others.
+        let mut world = world(0);
+        world.change(0, "x0", |value, draws| value + 3.0 * normal(draws));
+        let found = noisy(&world);
+        assert!(found[0] && !found[1..].contains(&true), "{columns} columns: {found:?}");
+    }
+}

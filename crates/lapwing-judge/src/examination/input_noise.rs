@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ClassMix, Examination, Scope, named};
-use crate::chance::{is_beyond_chance, ln_at_least};
+use crate::chance::is_beyond_chance;
 use crate::inputs::middle;
 use crate::{Finding, Subject, Verdict, Word};
 
@@ -43,11 +43,10 @@ impl Examination for InputNoise {
             .into_iter()
             .zip(&compared.columns)
             .filter(|(name, column)| {
-                let (large, of) = (column.large as f64, column.of as f64);
-                large >= LARGE * of
+                column.large as f64 >= LARGE * column.of as f64
                     && column.ratio.is_finite()
                     && column.ratio >= FARTHER
-                    && is_beyond_chance(ln_at_least(large, of, 0.1), looks)
+                    && is_beyond_chance(column.ln_chance, looks)
                     && wider(name) == Some(true)
             })
             .collect();

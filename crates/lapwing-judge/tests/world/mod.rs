@@ -88,6 +88,15 @@ impl World {
         world
     }
 
+    /// With so many columns that have nothing to do with each other in place of its own.
+    pub fn unrelated(seed: u64, sources: usize, rows: usize, columns: usize) -> Self {
+        let mut world = Self::classes(seed, sources, rows);
+        let draws = &mut world.draws;
+        let mut column = || (0..sources * rows).map(|_| normal(draws)).collect();
+        world.columns = (0..columns).map(|at| (format!("x{at}"), column())).collect();
+        world
+    }
+
     /// Rows of a source, in the order of the file.
     pub fn rows_of(&self, source: u32) -> Vec<usize> {
         (0..self.sources.len()).filter(|&row| self.sources[row] == source).collect()
