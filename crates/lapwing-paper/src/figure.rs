@@ -4,8 +4,8 @@ use lapwing_core::DISCRETE_AMOUNT;
 
 use crate::axes::{Panel, marks, number, range};
 use crate::demonstration::BINS;
-use crate::picture::{Anchor, Colour, FAINT, INK, Picture};
-use crate::recipe::{FigureKind, Recipe, Rule};
+use crate::picture::{Anchor, Colour, FAINT, INK, Picture, Point};
+use crate::recipe::{FigureKind, MethodRecipe, Recipe, Rule};
 use crate::record::Record;
 use crate::table::{Statistics, five_numbers, metric_name};
 
@@ -334,48 +334,90 @@ fn over_conditions(
     picture
 }
 
-/// What is measured after each epoch: the mean over runs of each method, and a band of a standard deviation.
+/// What is measured after each epoch, a panel for each series that there is: the mean over runs of each method, a band of a
+/// standard deviation, and the paper's mean dashed.
 fn epochs(recipe: &Recipe, records: &[Record]) -> Picture {
-    let series = recipe.metric.split_once('-').map_or("", |(_, series)| series);
-    let of = |method: &str| -> Vec<&Vec<f64>> {
-        let own = records.iter().filter(|r| r.cell.method == method && r.failure.is_none());
-        own.filter_map(|record| record.series.get(series)).collect()
-    };
-    let all: Vec<&Vec<f64>> = recipe.methods.iter().flat_map(|method| of(&method.id)).collect();
-    let longest = all.iter().map(|runs| runs.len()).max().unwrap_or(1);
-    let y = range(all.into_iter().flatten().copied());
-    let panel = Panel { frame: [60.0, 30.0, 420.0, 260.0], x: (1.0, longest.max(2) as f64), y };
-    let mut picture = Picture::new(510.0, 350.0);
-    panel.frame(&mut picture, &recipe.title);
-    panel.marks_up(&mut picture, &marks(y, 6));
-    let names: Vec<(f64, String)> =
-        marks(panel.x, 6).into_iter().map(|epoch| (epoch, number(epoch))).collect();
-    panel.marks_across(&mut picture, &names);
-    picture.text_upwards(
-        (22.0, 160.0),
-        9.0,
-        format!("{series} on the test set, %, after each epoch"),
-    );
-    let mut entries = Vec::new();
-    for (column, method) in recipe.methods.iter().enumerate() {
-        let colour = COLOURS[(4 - 2 * (column % 3)) % COLOURS.len()];
-        let (mut line, mut above, mut below) = (Vec::new(), Vec::new(), Vec::new());
-        for epoch in 0..longest {
-            let runs: Vec<f64> =
-                of(&method.id).iter().filter_map(|runs| runs.get(epoch).copied()).collect();
-            let Some(statistics) = Statistics::of(&runs) else { break };
-            let (x, std) = ((epoch + 1) as f64, statistics.std.unwrap_or(0.0));
-            line.push(panel.place(x, statistics.mean));
-            above.push(panel.place(x, statistics.mean + std));
-            below.push(panel.place(x, statistics.mean - std));
+    let tested = recipe.metric.split_once('-').map_or("", |(_, series)| series);
+    let panels = [
+        ("train-loss".to_owned(), "train loss, weighed".to_owned()),
+        (format!("valid-{tested}"), format!("validation {tested}, %")),
+        (tested.to_owned(), format!("test {tested}, %")),
+    ];
+    let own: Vec<&Record> = records.iter().filter(|record| record.failure.is_none()).collect();
+    let panels: Vec<(String, String)> = panels
+        .into_iter()
+        .filter(|(series, _)| own.iter().any(|record| record.series.contains_key(series)))
+        .collect();
+    let longest = own.iter().filter_map(|record| record.series.get(tested)).map(Vec::len).max();
+    let longest = longest.unwrap_or(1);
+    let run = |method: &&MethodRecipe| own.iter().any(|record| record.cell.method == method.id);
+    let methods: Vec<(&MethodRecipe, Colour)> = recipe
+        .methods
+        .iter()
+        .filter(run)
+        .enumerate()
+        .map(|(place, method)| (method, COLOURS[(4 - 2 * (place % 3)) % COLOURS.len()]))
+        .collect();
+    let (high, apart) = (180.0, 215.0);
+    let bottom = 30.0 + apart * panels.len() as f64;
+    let mut picture = Picture::new(510.0, bottom + 24.0);
+    let mut is_compared = false;
+    for (row, (series, name)) in panels.iter().enumerate() {
+        let lines = methods.iter().map(|(method, _)| over_epochs(&own, &method.id, series));
+        let lines: Vec<Vec<Statistics>> = lines.collect();
+        let theirs = methods.iter().map(|(method, _)| {
+            let mut curves = recipe.paper.curves.iter();
+            let curve = curves.find(|c| c.method == method.id && c.series == *series);
+            // A shorter run stands beside as many epochs of theirs.
+            curve.map_or(&[][..], |curve| &curve.mean[..curve.mean.len().min(longest)])
+        });
+        let theirs: Vec<&[f64]> = theirs.collect();
+        is_compared |= theirs.iter().any(|curve| !curve.is_empty());
+        let bands = lines.iter().flatten().flat_map(|found| {
+            let std = found.std.unwrap_or(0.0);
+            [found.mean - std, found.mean + std]
+        });
+        let top = 30.0 + apart * row as f64;
+        let panel = Panel {
+            frame: [60.0, top, 420.0, high],
+            x: (1.0, longest.max(2) as f64),
+            y: range(bands.chain(theirs.iter().copied().flatten().copied())),
+        };
+        panel.frame(&mut picture, if row == 0 { &recipe.title } else { "" });
+        panel.marks_up(&mut picture, &marks(panel.y, 5));
+        let names: Vec<(f64, String)> =
+            marks(panel.x, 6).into_iter().map(|epoch| (epoch, number(epoch))).collect();
+        panel.marks_across(&mut picture, &names);
+        picture.text_upwards((22.0, top + high / 2.0), 9.0, name.clone());
+        for ((line, theirs), &(_, colour)) in lines.iter().zip(&theirs).zip(&methods) {
+            let place = |(at, value): (usize, f64)| panel.place((at + 1) as f64, value);
+            let along = |value: &dyn Fn(&Statistics) -> f64| -> Vec<Point> {
+                line.iter().map(value).enumerate().map(place).collect()
+            };
+            let above = along(&|found| found.mean + found.std.unwrap_or(0.0));
+            let mut below = along(&|found| found.mean - found.std.unwrap_or(0.0));
+            below.reverse();
+            picture.area([above, below].concat(), colour, 0.25);
+            picture.line(along(&|found| found.mean), colour, 1.8);
+            let dashes = theirs.iter().copied().enumerate().map(place).collect();
+            picture.dashes(dashes, colour, 1.2);
         }
-        below.reverse();
-        picture.area([above, below].concat(), colour, 0.25);
-        picture.line(line, colour, 1.8);
-        entries.push((method.name.as_str(), colour));
     }
-    legend(&mut picture, (60.0, 335.0), entries.into_iter());
+    picture.text((270.0, bottom - 6.0), 9.0, Anchor::Middle, "epoch");
+    let entries = methods.iter().map(|(method, colour)| (method.name.as_str(), *colour));
+    let paper = is_compared.then_some(("dashed: the paper's", FAINT));
+    legend(&mut picture, (60.0, bottom + 14.0), entries.chain(paper));
     picture
+}
+
+/// A series of a method after each epoch, over those of its runs that came so far.
+fn over_epochs(records: &[&Record], method: &str, series: &str) -> Vec<Statistics> {
+    let own = records.iter().filter(|record| record.cell.method == method);
+    let runs: Vec<&Vec<f64>> = own.filter_map(|record| record.series.get(series)).collect();
+    let after = |epoch: usize| -> Vec<f64> {
+        runs.iter().filter_map(|run| run.get(epoch).copied()).collect()
+    };
+    (0..).map_while(|epoch| Statistics::of(&after(epoch))).collect()
 }
 
 /// How many samples sources have, in powers of ten, and how many classes, the sources with the most first.

@@ -1,4 +1,4 @@
-//! What is measured on the test set.
+//! What is measured on the test set, on rows that are held out, and while training goes on.
 
 use lapwing_train::negative_log_probability;
 
@@ -79,6 +79,29 @@ pub(crate) fn of_values(predicted: &[f64], values: &[f64]) -> Vec<(String, f64)>
     vec![("mse".to_owned(), sum / values.len() as f64)]
 }
 
+/// The training loss of an epoch as the paper draws it: the mean of weight · loss over the rows that were trained on.
+#[derive(Debug, Default)]
+pub(crate) struct EpochLoss {
+    sum: f64,
+    rows: usize,
+}
+
+impl EpochLoss {
+    /// A step of the epoch. A loss that is not finite counts for nothing, as it does in training.
+    pub(crate) fn add(&mut self, losses: &[f32], weights: &[f64]) {
+        for (&loss, weight) in losses.iter().zip(weights).filter(|(loss, _)| loss.is_finite()) {
+            self.sum += weight * f64::from(loss);
+            self.rows += 1;
+        }
+    }
+
+    /// The mean, if there is one; the next epoch begins with nothing.
+    pub(crate) fn take(&mut self) -> Option<f64> {
+        let Self { sum, rows } = std::mem::take(self);
+        (rows > 0).then(|| sum / rows as f64)
+    }
+}
+
 struct Row {
     label: u32,
     /// How many classes come before the right one; none where its output is not a number.
@@ -142,6 +165,17 @@ mod tests {
         assert!(
             of_classes(&[0.0, 1.0], &[0], 2, &[], true).iter().all(|(name, _)| name != "auc-pr")
         );
+    }
+
+    #[test]
+    fn the_loss_of_an_epoch_is_weighed_and_begins_anew() {
+        let mut loss = EpochLoss::default();
+        assert_eq!(loss.take(), None);
+        loss.add(&[1.0, 3.0, f32::NAN], &[1.0, 0.5, 1.0]);
+        loss.add(&[f32::INFINITY, 4.0], &[0.0, 0.0]);
+        assert_eq!(loss.take(), Some(2.5 / 3.0));
+        loss.add(&[2.0], &[1.0]);
+        assert_eq!(loss.take(), Some(2.0));
     }
 
     #[test]

@@ -570,6 +570,21 @@ pub struct PaperNumbers {
     pub runs: usize,
     /// The numbers.
     pub numbers: Vec<PaperNumber>,
+    /// What it draws over epochs.
+    #[serde(default, rename = "curve")]
+    pub curves: Vec<PaperCurve>,
+}
+
+/// A curve of the paper.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PaperCurve {
+    /// Whose it is.
+    pub method: String,
+    /// What was measured, by its name in records.
+    pub series: String,
+    /// The mean over runs after each epoch.
+    pub mean: Vec<f64>,
 }
 
 /// A number of the paper.
@@ -660,6 +675,14 @@ impl Recipe {
                     || self.method(&number.method).is_none())
             {
                 return Err(format!("a number of {} by {}", number.condition, number.method));
+            }
+        }
+        for PaperCurve { method, series, mean } in &self.paper.curves {
+            if self.method(method).is_none() {
+                return Err(format!("a curve of {series} by {method}"));
+            }
+            if mean.is_empty() {
+                return Err(format!("a curve of {series} by {method} without numbers"));
             }
         }
         Ok(())
@@ -793,6 +816,32 @@ mod tests {
         let toy = recipe("toy", Version::Code).unwrap();
         assert_eq!(toy.conditions.len(), 19);
         assert_eq!(recipe("sensitivity", Version::Code).unwrap().conditions.len(), 20);
+    }
+
+    #[test]
+    fn curves_of_the_paper_are_of_methods_and_have_numbers() {
+        let imagenet = recipe("imagenet64", Version::Code).unwrap();
+        let curves = &imagenet.paper.curves;
+        assert_eq!((curves.len(), curves.iter().all(|curve| curve.mean.len() == 90)), (6, true));
+        // They are what the tables say: the greatest mean is about the mean of the greatest.
+        for curve in curves.iter().filter(|curve| curve.series == "top-5") {
+            let number =
+                |metric| imagenet.number("input-and-label", &curve.method, metric).unwrap().mean;
+            let greatest = curve.mean.iter().copied().fold(0.0, f64::max);
+            assert!((greatest - number("max-top-5")).abs() < 0.1, "{}", curve.method);
+            let late = curve.mean[80..].iter().sum::<f64>() / 10.0;
+            assert!((late - number("late-top-5")).abs() < 0.01, "{}", curve.method);
+        }
+        let read = |from: &str, to: &str| {
+            let text = TEXTS.iter().find(|text| text.contains("id = \"imagenet64\"")).unwrap();
+            Recipe::read(&text.replacen(from, to, 1), Version::Code).map_err(|e| e.to_string())
+        };
+        let curve = "[[paper.curve]]\nmethod = \"standard\"";
+        let said = read(curve, "[[paper.curve]]\nmethod = \"nobody\"").unwrap_err();
+        assert!(said.contains("train-loss by nobody"), "{said}");
+        let empty = "[[paper.curve]]\nmethod = \"lap\"\nseries = \"top-5\"\nmean = []\n\n";
+        let said = read("[[paper.curve]]", &format!("{empty}[[paper.curve]]")).unwrap_err();
+        assert!(said.contains("without numbers"), "{said}");
     }
 
     #[test]

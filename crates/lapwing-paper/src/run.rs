@@ -15,7 +15,7 @@ use crate::data::{DataDir, Loaded};
 use crate::demonstration;
 use crate::error::PaperError;
 use crate::estimation;
-use crate::measure::{accuracy, of_classes, of_values};
+use crate::measure::{EpochLoss, accuracy, of_classes, of_values};
 use crate::plan::Plan;
 use crate::prepare::{Prepared, prepare};
 use crate::recipe::{FigureKind, Kind, ModelKind, Recipe, Version};
@@ -267,6 +267,7 @@ impl Job {
             prepared: &prepared,
             which: (0..prepared.test.len() as u32).collect(),
             held: HeldOut::new(&prepared, held, plan),
+            loss: (recipe.figure == Some(FigureKind::Epochs)).then(EpochLoss::default),
             recalls: recalls(recipe),
             area: recipe.metrics().any(|metric| metric.ends_with("auc-pr")),
             work: plan.work(input.size()),
@@ -348,11 +349,16 @@ impl HeldOut {
     }
 
     /// Accuracy on them, every row alike and as their sources weigh.
-    fn measure(&self, outputs: &[f32], classes: usize) -> [(String, f64); 2] {
+    fn measure(&self, outputs: &[f32], classes: usize) -> Vec<(String, f64)> {
         let weight = |at: usize| self.weights[self.sources[at] as usize];
-        let alike = accuracy(outputs, &self.labels, classes, |_| 1.0);
         let weighted = accuracy(outputs, &self.labels, classes, weight);
-        [("valid-top-1".to_owned(), alike), ("weighted-valid-top-1".to_owned(), weighted)]
+        let alike = of_classes(outputs, &self.labels, classes, &[], false).into_iter();
+        // What they lose, nothing is drawn from.
+        let alike = alike.filter(|(name, _)| name.starts_with("top-"));
+        alike
+            .map(|(name, share)| (format!("valid-{name}"), share))
+            .chain([("weighted-valid-top-1".to_owned(), weighted)])
+            .collect()
     }
 }
 
@@ -362,6 +368,8 @@ struct Tester<'a> {
     prepared: &'a Prepared,
     which: Vec<u32>,
     held: HeldOut,
+    /// What training loses, where the figure shows it.
+    loss: Option<EpochLoss>,
     recalls: Vec<u32>,
     area: bool,
     work: u64,
@@ -387,6 +395,9 @@ impl Observer for Tester<'_> {
                 *weight = source.standing.weight;
             }
         }
+        if let Some(loss) = &mut self.loss {
+            loss.add(step.losses, step.weights);
+        }
         self.watch.advanced(self.cell, step.rows.len() as u64 * self.work);
         match self.failure {
             None => ControlFlow::Continue(()),
@@ -395,6 +406,8 @@ impl Observer for Tester<'_> {
     }
 
     fn on_epoch(&mut self, epoch: &Epoch, model: &lapwing_train::Model) {
+        // Taken in epochs that do not count, too: the next one begins with nothing.
+        let lost = self.loss.as_mut().and_then(EpochLoss::take);
         if !epoch.candidate {
             return;
         }
@@ -421,7 +434,8 @@ impl Observer for Tester<'_> {
         };
         match measured {
             Ok(measured) => {
-                for (name, value) in measured {
+                let lost = lost.map(|loss| ("train-loss".to_owned(), loss));
+                for (name, value) in measured.into_iter().chain(lost) {
                     if !value.is_finite() {
                         let epoch = epoch.epoch + 1;
                         self.failure = Some(format!("{name} is not finite after epoch {epoch}"));

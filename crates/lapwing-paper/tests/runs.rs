@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use lapwing_paper::{
-    DataDir, Form, Record, Records, Request, Results, Selection, Version, Watch, recipe, run,
-    summary, write_figures,
+    DataDir, FigureKind, Form, Record, Records, Request, Results, Selection, Version, Watch,
+    recipe, run, summary, write_figures,
 };
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -189,11 +189,13 @@ fn rows_that_are_held_out_are_measured_and_points_of_a_search_share_their_draws(
         assert_eq!(record.noisy_sources, records[0].noisy_sources, "{}", record.cell);
         let searched = record.cell.method == "search";
         assert_eq!(record.rows, [if searched { 300 } else { 400 }, 200], "{}", record.cell);
-        for series in ["valid-top-1", "weighted-valid-top-1"] {
+        for series in ["valid-top-1", "valid-top-5", "weighted-valid-top-1"] {
             let measured = record.series.get(series).map(Vec::len);
             assert_eq!(measured, searched.then_some(8), "{}", record.cell);
         }
     }
+    // No figure shows what training loses.
+    assert!(records.iter().all(|record| !record.series.contains_key("train-loss")));
     // Nobody is judged in 16 steps: one point is as good as the other, to the last bit, and all sources weigh alike.
     assert_eq!(records[0].series, records[2].series);
     assert_eq!(records[1].series, records[3].series);
@@ -203,6 +205,67 @@ fn rows_that_are_held_out_are_measured_and_points_of_a_search_share_their_draws(
     // Six sources of ten give wrong classes, in the rows that are held out, too.
     let best = records[1].metric("max-valid-top-1").unwrap();
     assert!(best < 80.0, "{best}");
+}
+
+#[test]
+fn curves_over_epochs_are_of_training_validation_and_test() {
+    let (data, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fashion(data.path(), 600, 200);
+    let data = DataDir::of_other_files(data.path().to_owned());
+    let mut table = recipe("table-1-fashion-mnist", Version::Code).unwrap();
+    (table.figure, table.hold_out) = (Some(FigureKind::Epochs), 0.25);
+    // Both begin alike, and sources are judged, and harshly, within the epochs there are.
+    table.paired = true;
+    table.training.as_mut().unwrap().batch = 30;
+    (table.lap.history, table.lap.warmup, table.lap.strength) = (Some(3), Some(0), Some(20.0));
+    let form = Form { limit_train: Some(400), epochs: Some(10), ..Form::FULL };
+    let mut request = Request { form, ..request(&["random-label"], &["standard", "lap"], None) };
+    request.selection.runs = Some(2);
+    run(&table, &request, &data, out.path(), &()).unwrap();
+    let results = Results::gather(&table, Version::Code, form, &Records::new(out.path())).unwrap();
+    assert_eq!(results.records.len(), 4);
+    // A softmax of a softmax: no row loses less, unless it is weighed.
+    let least = (1.0_f64.exp() + 9.0).ln() - 1.0;
+    for record in &results.records {
+        assert_eq!((record.rows, &record.failure), ([300, 200], &None));
+        for series in ["train-loss", "valid-top-5", "top-5"] {
+            assert_eq!(record.series[series].len(), 10, "{series} of {}", record.cell);
+        }
+        let top = |series: &str| record.series[series].iter().copied();
+        assert!(top("valid-top-1").zip(top("valid-top-5")).all(|(one, five)| one <= five));
+        let lost = &record.series["train-loss"];
+        if record.cell.method == "standard" {
+            assert!(lost.iter().all(|loss| (least..least + 1.0).contains(loss)), "{lost:?}");
+        } else {
+            let plain = results
+                .records
+                .iter()
+                .find(|other| other.cell.method == "standard" && other.cell.run == record.cell.run);
+            let plain = &plain.unwrap().series["train-loss"];
+            assert!(lost.iter().zip(plain).all(|(ours, plain)| ours <= plain), "{lost:?}");
+            assert!(lost[9] < least, "{lost:?}");
+        }
+    }
+    let drawn = write_figures(&results, out.path()).unwrap();
+    let svg = std::fs::read_to_string(&drawn[0]).unwrap();
+    for name in ["train loss, weighed", "validation top-1, %", "test top-1, %"] {
+        assert_eq!(svg.matches(name).count(), 1, "{name}");
+    }
+    // Three panels with a band for each method that was run.
+    assert_eq!(svg.matches("<polygon").count(), 3 * 2);
+    assert!(!svg.contains("the paper's"), "it has no such curve");
+
+    // What was not measured has no panel, and a curve of the paper's is dashed.
+    let mut older = results.clone();
+    older.recipe.paper.curves = recipe("imagenet64", Version::Code).unwrap().paper.curves;
+    older.recipe.metric = "max-top-5".to_owned();
+    for record in &mut older.records {
+        record.series.remove("train-loss");
+    }
+    let drawn = write_figures(&older, out.path()).unwrap();
+    let svg = std::fs::read_to_string(&drawn[0]).unwrap();
+    assert!(svg.contains("test top-5, %") && svg.contains("dashed: the paper's"));
+    assert!(!svg.contains("train loss"), "{svg}");
 }
 
 #[test]
