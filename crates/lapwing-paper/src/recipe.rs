@@ -879,4 +879,44 @@ mod tests {
         assert_eq!(hearts(Version::Paper), Some(ScheduleKind::Constant));
         assert!(matches!(hearts(Version::Code), Some(ScheduleKind::EpochCosine { .. })));
     }
+
+    #[test]
+    fn the_text_has_no_slips_of_the_scripts_in_texts_and_many_sources() {
+        for id in ["imdb", "goemotions", "many-sources"] {
+            for (version, twice, decay) in
+                [(Version::Code, 1.0, Some(1e-4)), (Version::Paper, 0.0, Some(0.0))]
+            {
+                let recipe = recipe(id, version).unwrap();
+                let method = |name| recipe.method(name).unwrap();
+                assert_eq!(method("co-teaching").parameters["divide-twice"], twice, "{id}");
+                if id != "many-sources" {
+                    assert_eq!(method("cdr").weight_decay, decay, "{id}");
+                }
+                // What the text does not speak of stays.
+                assert_eq!(method("co-teaching").parameters["forget-rate"], 0.2, "{id}");
+                assert_eq!(method("cdr").parameters["noise-rate"], 0.4, "{id}");
+            }
+        }
+        // A rate that falls from the last epoch on does not fall.
+        let many = recipe("many-sources", Version::Paper).unwrap();
+        let from = many.method("co-teaching").unwrap().parameters["decay-from"];
+        assert_eq!(from as usize, many.training.unwrap().epochs);
+        let hidden = |version| recipe("goemotions", version).unwrap().model.unwrap().hidden;
+        assert_eq!(hidden(Version::Code), [2048, 2048]);
+        assert_eq!(hidden(Version::Paper), [256, 256]);
+    }
+
+    #[test]
+    fn as_many_pictures_are_trained_on_as_the_authors_and_the_text_have() {
+        let trained = |id, version, all: usize| {
+            let Recipe { keep, hold_out, .. } = recipe(id, version).unwrap();
+            let kept = (all as f64 * keep).round() as usize;
+            kept - (kept as f64 * hold_out) as usize
+        };
+        assert_eq!(trained("imagenet64", Version::Code, 1_281_167), 1_153_051);
+        assert_eq!(trained("imagenet64", Version::Paper, 1_281_167), 1_231_167);
+        // The text has the same split.
+        assert_eq!(trained("tiny-imagenet", Version::Code, 100_000), 90_000);
+        assert_eq!(trained("tiny-imagenet", Version::Paper, 100_000), 90_000);
+    }
 }
