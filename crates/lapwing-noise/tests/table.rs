@@ -179,3 +179,42 @@ fn words_of_texts_change_places_or_become_other_words_of_the_column() {
             .is_err_and(|error| error.to_string().contains("pictures"))
     );
 }
+
+/// Series of 20 moments at most, a column each: row `n` has `5 + n % 16` of them.
+#[test]
+fn what_is_missing_stays_where_it_is() {
+    let mut text = (0..20).fold(String::new(), |text, at| format!("{text}e_{at},"));
+    text += "site,class\n";
+    for row in 0..90_usize {
+        for at in 0..20 {
+            let value = if at < 5 + row % 16 {
+                format!("{}.5", (row * 7 + at * 3) % 50)
+            } else {
+                String::new()
+            };
+            text += &format!("{value},");
+        }
+        text += &format!("{},{}\n", ["a", "b", "c"][row % 3], ["x", "y"][row / 3 % 2]);
+    }
+    let (_directory, path) = written(&text);
+    let file = TableFile::open_text(&path).unwrap();
+    for kind in [NoiseKind::ReplaceWithNoise, NoiseKind::ChunkShuffle, NoiseKind::AddedNoise] {
+        let mut corruption = noise(kind).plan(&file).unwrap();
+        let mut bytes = Vec::new();
+        corruption.copy(&file, &mut bytes, Compression::None, |_| {}).unwrap();
+        let new = String::from_utf8(bytes).unwrap();
+        for (row, (old, new)) in text.lines().zip(new.lines()).skip(1).enumerate() {
+            let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+            let (mut old, mut new) = (cells(old), cells(new));
+            assert_eq!(old != new, row % 3 == 1, "{kind}, row {row}");
+            for (old, new) in old.iter().zip(&new) {
+                assert_eq!(old.is_empty(), new.is_empty(), "{kind}, row {row}");
+            }
+            if kind == NoiseKind::ChunkShuffle {
+                old.sort();
+                new.sort();
+                assert_eq!(old, new, "row {row}");
+            }
+        }
+    }
+}

@@ -99,7 +99,8 @@ fn after_help() -> String {
         "
 In a table the inputs are the columns of --features. The standard deviation of added-noise is that
 of the column; replace-with-noise puts normal numbers of the column's own mean and standard
-deviation in place of all values, missing ones included; chunk-shuffle moves values between columns.
+deviation in place of all values; chunk-shuffle moves values between columns. What is missing stays
+where it is.
 
 Examples:
   lapwing corrupt data.csv --target label --source site --noise random-label --sources b,d --out noisy.csv

@@ -409,6 +409,30 @@ fn write_parquet(path: &Path) {
 }
 
 #[test]
+fn series_that_end_early_had_gaps_after_noise() {
+    let directory = TempDir::new().unwrap();
+    let mut text = (0..12).fold(String::new(), |text, at| format!("{text}e_{at},"));
+    text += "site,label\n";
+    for row in 0..120_usize {
+        for at in 0..12 {
+            let value = (at < 6 + row % 7).then(|| format!("{}.25", (row * 5 + at * 3) % 40));
+            text += &format!("{},", value.unwrap_or_default());
+        }
+        text += &format!("{},{}\n", ["a", "b", "c"][row % 3], ["yes", "no"][row / 3 % 2]);
+    }
+    let data = written(&directory, "data.csv", &text);
+    let out = directory.path().join("noisy.csv");
+    for noise in ["replace-with-noise", "chunk-shuffle"] {
+        let options =
+            ["--noise", noise, "--sources", "b", "--out", out.to_str().unwrap(), "--force"];
+        output(&data, &with(LABEL, &options));
+        let words = "train noisy.csv --target label --source site --series e_* --epochs 1 --no-folds -q --out";
+        let mut train = Command::cargo_bin("lapwing").unwrap();
+        train.args(words.split(' ')).arg(noise).current_dir(directory.path()).assert().success();
+    }
+}
+
+#[test]
 fn help_names_the_kinds_and_shows_examples() {
     let output =
         Command::cargo_bin("lapwing").unwrap().args(["corrupt", "--help"]).output().unwrap();

@@ -274,6 +274,7 @@ impl Corruption {
         let Some(&source) = self.chosen.get(name) else { return };
         let Request { level, seed, target: target_column, .. } = self.request;
         let index = row - 1;
+        let present = |column: usize| record.get(column).and_then(finite).is_some();
         let mut changed = Vec::new();
         let label = match &mut self.noise {
             Noise::None => None,
@@ -314,10 +315,12 @@ impl Corruption {
             Noise::Replace { noise, scales } => {
                 let mut drawn = vec![0.0; scales.len()];
                 noise.apply(index, &mut drawn);
-                let columns = self.request.columns.iter().zip(scales).zip(drawn);
-                changed.extend(columns.map(|((&column, scale), drawn)| {
-                    (column, number_text(scale.mean + scale.std() * drawn))
-                }));
+                for ((&column, scale), drawn) in self.request.columns.iter().zip(scales).zip(drawn)
+                {
+                    if present(column) {
+                        changed.push((column, number_text(scale.mean + scale.std() * drawn)));
+                    }
+                }
                 None
             }
             Noise::Permute(noise) => {
@@ -344,10 +347,12 @@ impl Corruption {
                 None
             }
             Noise::Shuffle(noise) => {
-                let mut from = self.request.columns.clone();
+                // What is missing stays where it is: a series that ends early has no gap then.
+                let mut places = self.request.columns.clone();
+                places.retain(|&column| present(column));
+                let mut from = places.clone();
                 noise.flat(index, &mut from);
-                let moved = self.request.columns.iter().zip(from);
-                changed.extend(moved.map(|(&column, from)| {
+                changed.extend(places.into_iter().zip(from).map(|(column, from)| {
                     (column, record.get(from).unwrap_or_default().to_owned())
                 }));
                 None
