@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lapwing_data::{
     Compression, DataError, Dataset, Encoder, EncoderConfig, NewData, NewDataOptions, ReadOptions,
-    Split, SplitConfig, TableFile, rewrite,
+    Split, SplitConfig, TableFile, rewrite, rewrite_parquet,
 };
 use tempfile::TempDir;
 
@@ -24,7 +24,12 @@ pub fn read_table(path: &Path) -> Result<(), DataError> {
     };
     if file.delimiter().is_some() {
         let mut copy = Vec::new();
-        let _ = rewrite(path, &mut copy, Compression::None, |_, _| Ok::<(), DataError>(()));
+        let _ = rewrite(&file, &mut copy, Compression::None, |_, _| Ok::<(), DataError>(()));
+    }
+    if file.is_parquet() {
+        let changing = [file.columns().len() - 1];
+        let mut copy = Vec::new();
+        let _ = rewrite_parquet(&file, &changing, &mut copy, |_, _| Ok::<(), DataError>(()));
     }
     let dataset = Dataset::read(path, &ReadOptions::new(target, source))?;
     assert_eq!(dataset.target.len(), dataset.len());

@@ -1,9 +1,13 @@
 //! Parquet, batch by batch.
 
+mod copy;
+
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 
+pub use copy::rewrite_parquet;
 use half::f16;
 use parquet::basic::{
     Compression, ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical,
@@ -16,6 +20,7 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type};
 
 use crate::date::{DAY, Moment};
 use crate::error::{DataError, Place};
+use crate::file::Holds;
 use crate::guard::MAX_RECORD_BYTES;
 use crate::shelter::sheltered;
 use crate::value::Raw;
@@ -405,10 +410,8 @@ fn name_of_type(field: &Type) -> &'static str {
 pub(crate) struct Header {
     /// The names of the columns.
     pub(crate) names: Vec<String>,
-    /// The types of those that cannot be used.
-    pub(crate) unsupported: Vec<Option<String>>,
-    /// Which are lists of numbers.
-    pub(crate) lists: Vec<bool>,
+    /// What each can hold.
+    pub(crate) holds: Vec<Holds>,
 }
 
 /// Reads the header.
@@ -417,14 +420,35 @@ pub(crate) fn header(path: &Path) -> Result<Header, DataError> {
     let schema = reader.metadata().file_metadata().schema_descr();
     let fields = schema.root_schema().get_fields();
     let names = fields.iter().map(|field| field.name().trim().to_owned()).collect();
-    let columns = columns(schema);
-    let lists = columns.iter().map(|c| matches!(c, Some((_, Meaning::List { .. })))).collect();
-    let unsupported = fields
-        .iter()
-        .zip(&columns)
-        .map(|(field, usable)| usable.is_none().then(|| name_of_type(field).to_owned()))
-        .collect();
-    Ok(Header { names, unsupported, lists })
+    let holds = |(field, column): (&Arc<Type>, Option<(usize, Meaning)>)| match column {
+        None => Holds::Unsupported(name_of_type(field)),
+        Some((_, Meaning::List { .. })) => Holds::List,
+        Some((_, Meaning::Text)) => Holds::Text,
+        Some((leaf, meaning)) => match whole(&schema.column(leaf), meaning) {
+            Some((low, high)) => Holds::Whole(low, high),
+            None => Holds::Value,
+        },
+    };
+    let holds = fields.iter().zip(columns(schema)).map(holds).collect();
+    Ok(Header { names, holds })
+}
+
+/// The least and the greatest of the whole numbers that a column can hold, if it holds such.
+fn whole(column: &ColumnDescriptor, meaning: Meaning) -> Option<(f64, f64)> {
+    use ConvertedType as C;
+    let bits = match (column.logical_type_ref(), column.converted_type(), column.physical_type()) {
+        (Some(LogicalType::Integer(integer)), ..) => i32::from(integer.bit_width),
+        (_, C::INT_8 | C::UINT_8, _) => 8,
+        (_, C::INT_16 | C::UINT_16, _) => 16,
+        (_, _, Physical::INT32) => 32,
+        _ => 64,
+    };
+    let above = |bits: i32| 2f64.powi(bits);
+    match meaning {
+        Meaning::Integer => Some((-above(bits - 1), above(bits - 1) - 1.0)),
+        Meaning::Unsigned => Some((0.0, above(bits) - 1.0)),
+        _ => None,
+    }
 }
 
 /// How many rows there are.

@@ -499,11 +499,29 @@ pub enum DataError {
         /// How many for which reason.
         dropped: Dropped,
     },
-    /// Parquet files are not rewritten row by row.
-    #[error("{} is Parquet or a folder, which cannot be rewritten row by row; convert it to CSV first", path.display())]
-    CannotRewrite {
+    /// A column of Parquet whose values are read, but not written.
+    #[error(
+        "{}: column {column:?} holds {found}, which are not changed in Parquet; whole and floating-point numbers, \
+         booleans and texts are",
+        path.display()
+    )]
+    NotChanged {
         /// The file.
         path: PathBuf,
+        /// The column.
+        column: String,
+        /// What it holds.
+        found: &'static str,
+    },
+    /// A column that has no form in CSV.
+    #[error("{}: column {column:?} is {found}, which CSV does not have; Parquet does", path.display())]
+    NotInText {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What it holds.
+        found: String,
     },
     /// Fractions of a split that make no sense.
     #[error(

@@ -11,8 +11,9 @@ use csv::StringRecord;
 
 use crate::columnar::{self, Cells};
 use crate::error::{DataError, Place};
-use crate::folder::Folder;
+use crate::folder::{Folder, LIST};
 use crate::foreign;
+use crate::route::route;
 use crate::text::{self, Compression, Dialect, extension};
 use crate::value::{Raw, write_raw};
 
@@ -30,12 +31,10 @@ pub struct TableFile {
     path: PathBuf,
     format: Format,
     columns: Vec<String>,
-    /// The names as they stand in a text file.
+    /// The names as they stand in the file.
     header: Vec<String>,
-    /// Parquet types that cannot be used, by column.
-    unsupported: Vec<Option<String>>,
-    /// Parquet columns that are lists of numbers.
-    lists: Vec<bool>,
+    /// What each column can hold.
+    holds: Vec<Holds>,
     stamp: Stamp,
 }
 
@@ -45,6 +44,21 @@ enum Format {
     Parquet,
     /// A folder of pictures.
     Folder(Arc<[StringRecord]>),
+}
+
+/// What the cells of a column can hold.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Holds {
+    /// Any text.
+    Text,
+    /// Whole numbers, from the least to the greatest.
+    Whole(f64, f64),
+    /// Other numbers, truths or moments.
+    Value,
+    /// Lists of numbers.
+    List,
+    /// What cannot be used, in words.
+    Unsupported(&'static str),
 }
 
 /// What tells that a file is still the one that was opened.
@@ -62,9 +76,9 @@ impl TableFile {
         if start.is_empty() {
             return Err(DataError::Empty { path });
         }
-        let (format, header, unsupported, lists) = if start.starts_with(b"PAR1") {
-            let columnar::Header { names, unsupported, lists } = columnar::header(&path)?;
-            (Format::Parquet, names, unsupported, lists)
+        let (format, header, holds) = if start.starts_with(b"PAR1") {
+            let columnar::Header { names, holds } = columnar::header(&path)?;
+            (Format::Parquet, names, holds)
         } else if let Some((what, advice)) = foreign::recognise(&path, &start) {
             return Err(DataError::Foreign { path, what, advice });
         } else if matches!(extension(&path).as_str(), "parquet" | "pq") {
@@ -73,25 +87,29 @@ impl TableFile {
             let compression = Compression::of_content(&start);
             let (dialect, mut reader) = Dialect::read(&path, compression)?;
             let names = text::header(&path, compression, &mut reader)?;
-            let unsupported = vec![None; names.len()];
-            let lists = vec![false; names.len()];
-            (Format::Text(dialect), names, unsupported, lists)
+            let holds = vec![Holds::Text; names.len()];
+            (Format::Text(dialect), names, holds)
         };
         if header.is_empty() {
             return Err(DataError::Empty { path });
         }
         let columns = header.iter().map(|name| name.trim().to_owned()).collect();
         let columns = text::checked_names(&path, columns)?;
-        Ok(Self { path, format, columns, header, unsupported, lists, stamp })
+        Ok(Self { path, format, columns, header, holds, stamp })
     }
 
     fn open_folder(path: PathBuf) -> Result<Self> {
         let stamp = regular(&path)?;
         let Folder { columns, records } = Folder::read(&path)?;
         let columns = text::checked_names(&path, columns)?;
-        let (unsupported, lists) = (vec![None; columns.len()], vec![false; columns.len()]);
+        let holds = vec![Holds::Text; columns.len()];
         let (header, format) = (columns.clone(), Format::Folder(records.into()));
-        Ok(Self { path, format, columns, header, unsupported, lists, stamp })
+        Ok(Self { path, format, columns, header, holds, stamp })
+    }
+
+    /// Whether it is Parquet.
+    pub fn is_parquet(&self) -> bool {
+        matches!(self.format, Format::Parquet)
     }
 
     /// Whether it is a folder of pictures.
@@ -99,15 +117,27 @@ impl TableFile {
         matches!(self.format, Format::Folder(_))
     }
 
-    /// Opens a table of text, the kind that can be copied row by row.
-    pub fn open_text(path: impl AsRef<Path>) -> Result<Self> {
-        let file = Self::open(path)?;
-        match file.format {
-            Format::Text(_) => Ok(file),
-            Format::Parquet | Format::Folder(_) => {
-                Err(DataError::CannotRewrite { path: file.path })
-            }
-        }
+    /// A folder of pictures with their paths as a table in that directory names them; other tables stay what they are.
+    pub fn seen_from(mut self, directory: &Path) -> Result<Self> {
+        let Format::Folder(records) = &self.format else { return Ok(self) };
+        let way = route(directory, &self.path)?;
+        let named = |record: &StringRecord| {
+            let file = format!("{way}{}", record.get(0).unwrap_or_default());
+            std::iter::once(file.as_str()).chain(record.iter().skip(1)).collect()
+        };
+        self.format = Format::Folder(records.iter().map(named).collect());
+        Ok(self)
+    }
+
+    /// Whether a file is one of those that a folder of pictures is read from.
+    pub fn is_read_from(&self, file: &Path) -> bool {
+        let Format::Folder(records) = &self.format else { return false };
+        let (Ok(folder), Ok(file)) = (self.path.canonicalize(), file.canonicalize()) else {
+            return false;
+        };
+        let is = |name: &str| folder.join(name).canonicalize().is_ok_and(|place| place == file);
+        let mut names = records.iter().filter_map(|record| record.get(0));
+        is(LIST) || (file.starts_with(&folder) && names.any(is))
     }
 
     /// The file.
@@ -133,12 +163,29 @@ impl TableFile {
 
     /// The type of a Parquet column that cannot be used.
     pub(crate) fn unsupported(&self, column: usize) -> Option<&str> {
-        self.unsupported[column].as_deref()
+        match self.holds[column] {
+            Holds::Unsupported(what) => Some(what),
+            _ => None,
+        }
     }
 
     /// Whether a column holds lists of numbers.
-    pub(crate) fn is_list(&self, column: usize) -> bool {
-        self.lists[column]
+    pub fn is_list(&self, column: usize) -> bool {
+        self.holds[column] == Holds::List
+    }
+
+    /// Whether any text can stand in a column, as Parquet decides.
+    pub fn holds_texts(&self, column: usize) -> bool {
+        self.holds[column] == Holds::Text
+    }
+
+    /// A number as it can stand in a column: where Parquet has whole ones, the nearest that the column can hold.
+    pub fn nearest(&self, column: usize, number: f64) -> f64 {
+        match self.holds[column] {
+            // With zero added, what is rounded to -0 is 0.
+            Holds::Whole(low, high) => number.round().clamp(low, high) + 0.0,
+            _ => number,
+        }
     }
 
     /// Refuses a column whose values are not one value each.
@@ -166,6 +213,20 @@ impl TableFile {
         }
     }
 
+    /// Refuses a column whose values cannot be written as text.
+    pub(crate) fn check_that_it_has_text(&self) -> Result<()> {
+        let list = |column| self.is_list(column).then_some("a list of numbers");
+        let found = |column| self.unsupported(column).or(list(column)).map(|what| (column, what));
+        match (0..self.columns.len()).find_map(found) {
+            None => Ok(()),
+            Some((column, what)) => Err(DataError::NotInText {
+                path: self.path.clone(),
+                column: self.columns[column].clone(),
+                found: what.to_owned(),
+            }),
+        }
+    }
+
     /// The delimiter of a text file.
     pub fn delimiter(&self) -> Option<u8> {
         match self.format {
@@ -174,12 +235,17 @@ impl TableFile {
         }
     }
 
-    /// How a text file is written, and its header as it stands there.
-    pub(crate) fn written(&self) -> Option<(Dialect, &[String])> {
+    /// How a text file is written; other tables are written as plain CSV.
+    pub(crate) fn dialect(&self) -> Dialect {
         match self.format {
-            Format::Text(dialect) => Some((dialect, &self.header)),
-            Format::Parquet | Format::Folder(_) => None,
+            Format::Text(dialect) => dialect,
+            Format::Parquet | Format::Folder(_) => Dialect::PLAIN,
         }
+    }
+
+    /// The names of the columns as they stand in the file.
+    pub(crate) fn header(&self) -> &[String] {
+        &self.header
     }
 
     /// Refuses a file that was changed since it was opened: two readings of it would not fit together.
@@ -191,15 +257,26 @@ impl TableFile {
         }
     }
 
-    /// Calls `visit` with every record of text and its data row, counted from 1, until it returns an error. What
-    /// [`rewrite`](crate::rewrite) does, without writing; Parquet has no such records.
+    /// Calls `visit` with every record as text and its data row, counted from 1, until it returns an error. Lists are
+    /// empty there.
     pub fn each_record<E: From<DataError>>(
         &self,
         mut visit: impl FnMut(u64, &StringRecord) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
-        self.scan(|record| match record.text() {
-            Some(text) => visit(record.row, text),
-            None => Err(DataError::CannotRewrite { path: self.path.clone() }.into()),
+        let (mut written, mut cell) = (StringRecord::new(), String::new());
+        self.scan(|record| match record.fields {
+            Fields::Text(text) => visit(record.row, text),
+            Fields::Cells { .. } => {
+                written.clear();
+                for column in 0..self.columns.len() {
+                    cell.clear();
+                    if !self.is_list(column) {
+                        write_raw(record.value(column), &mut cell);
+                    }
+                    written.push_field(&cell);
+                }
+                visit(record.row, &written)
+            }
         })
     }
 
@@ -300,14 +377,6 @@ impl<'a> Record<'a> {
                 Err(DataError::RecordTooLong { place: self.place(), limit })
             }
             _ => Ok(()),
-        }
-    }
-
-    /// The record as text; Parquet has none.
-    pub(crate) fn text(&self) -> Option<&'a StringRecord> {
-        match self.fields {
-            Fields::Text(record) => Some(record),
-            Fields::Cells { .. } => None,
         }
     }
 

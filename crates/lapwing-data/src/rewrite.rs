@@ -1,7 +1,6 @@
 //! Copying a table while changing some of its rows.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use csv::StringRecord;
 use flate2::write::GzEncoder;
@@ -10,21 +9,28 @@ use crate::error::DataError;
 use crate::file::TableFile;
 use crate::text::{BYTE_ORDER_MARK, Compression};
 
-/// Copies a text table record by record; `edit` sees every record with its data row, counted from 1, and may change it.
+/// How a copy of a table is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As text, by [`rewrite`].
+    Text(Compression),
+    /// As Parquet, by [`rewrite_parquet`](crate::rewrite_parquet).
+    Parquet,
+}
+
+/// Copies a table as text, record by record; `edit` sees every record with its data row, counted from 1, and may change it.
 ///
 /// Header, order, delimiter, line ends and a byte order mark stay; fields are quoted where they have to be, and blank lines
-/// are dropped. Returns how many rows were copied. The caller decides where the bytes go and discards them when this
-/// fails.
+/// are dropped. Parquet without lists and folders of pictures become CSV. Returns how many rows were copied. The caller
+/// decides where the bytes go and discards them when this fails.
 pub fn rewrite<E: From<DataError>>(
-    input: impl AsRef<Path>,
+    file: &TableFile,
     output: impl Write,
     compression: Compression,
     mut edit: impl FnMut(u64, &mut StringRecord) -> Result<(), E>,
 ) -> Result<u64, E> {
-    let file = TableFile::open(input)?;
-    let Some((dialect, header)) = file.written() else {
-        return Err(DataError::CannotRewrite { path: file.path().to_owned() }.into());
-    };
+    file.check_that_it_has_text()?;
+    let dialect = file.dialect();
     let mut output =
         Compressor::new(BufWriter::new(output), compression).map_err(DataError::Write)?;
     if dialect.marked {
@@ -39,16 +45,14 @@ pub fn rewrite<E: From<DataError>>(
         .terminator(line_end)
         .from_writer(output);
     let write_error = |error: csv::Error| DataError::Write(io::Error::from(error));
-    writer.write_record(header).map_err(write_error)?;
+    writer.write_record(file.header()).map_err(write_error)?;
     let mut rows = 0;
     let mut copy = StringRecord::new();
-    file.scan(|record| {
-        if let Some(text) = record.text() {
-            copy.clone_from(text);
-        }
-        edit(record.row, &mut copy)?;
+    file.each_record(|row, record| {
+        copy.clone_from(record);
+        edit(row, &mut copy)?;
         writer.write_record(&copy).map_err(write_error)?;
-        rows = record.row;
+        rows = row;
         Ok::<(), E>(())
     })?;
     let output = writer.into_inner().map_err(|error| DataError::Write(error.into_error()))?;

@@ -72,6 +72,15 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
+    /// CSV, as it is written where nothing says otherwise.
+    pub(crate) const PLAIN: Self = Self {
+        compression: Compression::None,
+        delimiter: b',',
+        marked: false,
+        carriage_returns: false,
+        named: false,
+    };
+
     /// Finds out and leaves the stream at the header.
     fn of(path: &Path, compression: Compression, stream: &mut dyn BufRead) -> Result<Self> {
         let fail = |error| DataError::from_io(path, compression.label(), error);

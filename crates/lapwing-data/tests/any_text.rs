@@ -59,7 +59,7 @@ proptest! {
         let Ok(file) = TableFile::open(&path) else { return Ok(()) };
         let Ok(before) = file.rows(&all) else { return Ok(()) };
         let mut copy = Vec::new();
-        let rows = rewrite(&path, &mut copy, Compression::None, |_, _| Ok::<(), DataError>(())).unwrap();
+        let rows = rewrite(&file, &mut copy, Compression::None, |_, _| Ok::<(), DataError>(())).unwrap();
         prop_assert_eq!(rows as usize, before.len());
         fs::write(&path, copy).unwrap();
         prop_assert_eq!(TableFile::open(&path).unwrap().rows(&all).unwrap(), before);

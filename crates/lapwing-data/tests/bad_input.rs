@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use lapwing_data::{
-    Compression, DataError, Dataset, Dropped, Encoder, EncoderConfig, Kind, NewData,
-    NewDataOptions, ReadOptions, Targets, Task, UNSEEN_CLASS, Warning, rewrite,
+    DataError, Dataset, Dropped, Encoder, EncoderConfig, Kind, NewData, NewDataOptions,
+    ReadOptions, Targets, Task, UNSEEN_CLASS, Warning,
 };
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
@@ -333,16 +333,6 @@ fn a_word_where_numbers_were_asked_for_is_named_by_line_and_column() {
         error.to_string().ends_with("line 3, column \"y\": expected numeric, found \"one\""),
         "{error}"
     );
-}
-
-#[test]
-fn parquet_is_not_rewritten() {
-    let dir = TempDir::new().unwrap();
-    let path = dir.path().join("t.parquet");
-    fs::write(&path, parquet_bytes()).unwrap();
-    let error =
-        rewrite(&path, Vec::new(), Compression::None, |_, _| Ok::<(), DataError>(())).unwrap_err();
-    assert!(error.to_string().contains("convert it to CSV first"));
 }
 
 fn trained() -> (TempDir, Encoder) {

@@ -187,16 +187,17 @@ fn rewriting_changes_what_was_edited_and_nothing_else() {
     let path = write(&dir, "t.csv", CSV.as_bytes());
     for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
         let mut out = Vec::new();
-        let rows = rewrite(&path, &mut out, compression, |row, record| {
-            if row == 2 {
-                *record = record
-                    .iter()
-                    .enumerate()
-                    .map(|(i, field)| if i == 4 { "maybe" } else { field })
-                    .collect();
-            }
-            Ok::<(), DataError>(())
-        });
+        let rows =
+            rewrite(&TableFile::open(&path).unwrap(), &mut out, compression, |row, record| {
+                if row == 2 {
+                    *record = record
+                        .iter()
+                        .enumerate()
+                        .map(|(i, field)| if i == 4 { "maybe" } else { field })
+                        .collect();
+                }
+                Ok::<(), DataError>(())
+            });
         assert_eq!(rows.unwrap(), 4);
         let copy = write(&dir, "copy", &out);
         let (before, after) = (TableFile::open(&path).unwrap(), TableFile::open(&copy).unwrap());
@@ -218,9 +219,10 @@ fn an_error_of_the_editor_ends_the_rewriting() {
     let refuse = |row, _: &mut lapwing_data::StringRecord| {
         if row == 3 { Err("row 3".to_owned()) } else { Ok(()) }
     };
-    let result = rewrite(&path, Vec::new(), Compression::None, |row, record| {
-        refuse(row, record).map_err(Mine)
-    });
+    let result =
+        rewrite(&TableFile::open(&path).unwrap(), Vec::new(), Compression::None, |row, record| {
+            refuse(row, record).map_err(Mine)
+        });
     assert_eq!(result.unwrap_err().0, "row 3");
 
     #[derive(Debug)]
@@ -237,7 +239,7 @@ fn a_schema_can_be_inferred_without_reading_the_rows() {
     let dir = TempDir::new().unwrap();
     let path = write(&dir, "t.csv", CSV.as_bytes());
     let dataset = read(&path);
-    let file = TableFile::open_text(&path).unwrap();
+    let file = TableFile::open(&path).unwrap();
     let schema = Schema::infer(&file, &ReadOptions::new("label", "who")).unwrap();
     assert_eq!(schema.columns, dataset.schema.columns);
     assert_eq!(schema.task, dataset.schema.task);
@@ -249,10 +251,10 @@ fn a_schema_can_be_inferred_without_reading_the_rows() {
 }
 
 #[test]
-fn records_of_text_are_visited_as_they_stand_and_parquet_has_none() {
+fn records_of_text_are_visited_as_they_stand_and_those_of_parquet_as_they_would() {
     let dir = TempDir::new().unwrap();
     let path = write(&dir, "t.csv.gz", &gzip(CSV.as_bytes()));
-    let file = TableFile::open_text(&path).unwrap();
+    let file = TableFile::open(&path).unwrap();
     let mut seen = Vec::new();
     file.each_record(|row, record| {
         seen.push((row, record.iter().map(str::to_owned).collect::<Vec<_>>()));
@@ -264,8 +266,16 @@ fn records_of_text_are_visited_as_they_stand_and_parquet_has_none() {
     assert!(seen.iter().all(|(row, fields)| expected[row] == *fields));
 
     let parquet = dir.path().join("t.parquet");
-    write_parquet(&parquet, vec![("x", Arc::new(Int64Array::from(vec![1])))]);
-    assert!(matches!(TableFile::open_text(&parquet), Err(DataError::CannotRewrite { .. })));
-    let visited = TableFile::open(&parquet).unwrap().each_record(|_, _| Ok::<(), DataError>(()));
-    assert!(matches!(visited, Err(DataError::CannotRewrite { .. })));
+    write_parquet(&parquet, vec![("x", Arc::new(Int64Array::from(vec![Some(1), None])))]);
+    let file = TableFile::open(&parquet).unwrap();
+    let mut seen = Vec::new();
+    file.each_record(|row, record| {
+        seen.push((row, record[0].to_owned()));
+        Ok::<(), DataError>(())
+    })
+    .unwrap();
+    assert_eq!(seen, [(1, "1".to_owned()), (2, String::new())]);
+    let mut text = Vec::new();
+    rewrite(&file, &mut text, Compression::None, |_, _| Ok::<(), DataError>(())).unwrap();
+    assert_eq!(String::from_utf8(text).unwrap(), "x\n1\n\"\"\n");
 }

@@ -505,9 +505,12 @@ fn rewriting_keeps_mark_line_ends_and_header() {
     let text = "\u{feff} a ;;y\r\n1;\"x;y\";2\r\n";
     let path = write(&dir, "t.csv", text);
     let mut copy = Vec::new();
-    lapwing_data::rewrite(&path, &mut copy, lapwing_data::Compression::None, |_, _| {
-        Ok::<(), DataError>(())
-    })
+    lapwing_data::rewrite(
+        &TableFile::open(&path).unwrap(),
+        &mut copy,
+        lapwing_data::Compression::None,
+        |_, _| Ok::<(), DataError>(()),
+    )
     .unwrap();
     assert_eq!(String::from_utf8(copy).unwrap(), text);
 }

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use lapwing_data::{Compression, TableFile, Task};
+use lapwing_data::{Compression, Form, TableFile, Task};
 use lapwing_noise::{Level, NoiseKind, SourceCount, TableNoise, TableNoiseError, TargetIs};
 
 /// 120 rows of the sources a, b and c, of the classes x, y and z.
@@ -40,10 +40,10 @@ fn noise(kind: NoiseKind) -> TableNoise {
 /// The table with noise in it, and what became of the chosen sources.
 fn corrupted(noise: &TableNoise) -> Result<(String, Vec<SourceCount>), TableNoiseError> {
     let (_directory, path) = written(&table());
-    let file = TableFile::open_text(&path)?;
+    let file = TableFile::open(&path)?;
     let mut corruption = noise.plan(&file)?;
     let mut bytes = Vec::new();
-    corruption.copy(&file, &mut bytes, Compression::None, |_| {})?;
+    corruption.copy(&file, &mut bytes, Form::Text(Compression::None), |_| {})?;
     Ok((String::from_utf8(bytes).unwrap(), corruption.counts().to_vec()))
 }
 
@@ -119,10 +119,11 @@ fn what_does_not_fit_the_table_is_refused_without_a_word_on_flags() {
 #[test]
 fn a_table_that_changed_since_it_was_planned_for_is_refused() {
     let (_directory, path) = written(&table());
-    let file = TableFile::open_text(&path).unwrap();
+    let file = TableFile::open(&path).unwrap();
     let mut corruption = noise(NoiseKind::ExactFlip).plan(&file).unwrap();
     std::fs::write(&path, table() + "1,b,x,2\n").unwrap();
-    let copied = corruption.copy(&file, std::io::sink(), Compression::None, |_| {});
+    let copied =
+        corruption.copy(&file, &mut std::io::sink(), Form::Text(Compression::None), |_| {});
     assert!(matches!(copied, Err(TableNoiseError::Changed(_))), "{copied:?}");
 }
 
@@ -136,7 +137,7 @@ fn words_of_texts_change_places_or_become_other_words_of_the_column() {
         text += &format!("\"{}\",{site},{class}\n", words.join(" "));
     }
     let (_directory, path) = written(&text);
-    let file = TableFile::open_text(&path).unwrap();
+    let file = TableFile::open(&path).unwrap();
     let reviews = |text: &str| -> Vec<Vec<String>> {
         let words = |line: &str| {
             let review = line.trim_start_matches('"').split(['"', ',']).next().unwrap();
@@ -148,7 +149,7 @@ fn words_of_texts_change_places_or_become_other_words_of_the_column() {
         let features = Some(vec!["review".to_owned()]);
         let mut corruption = TableNoise { features, ..noise(kind) }.plan(&file).unwrap();
         let mut bytes = Vec::new();
-        corruption.copy(&file, &mut bytes, Compression::None, |_| {}).unwrap();
+        corruption.copy(&file, &mut bytes, Form::Text(Compression::None), |_| {}).unwrap();
         reviews(&String::from_utf8(bytes).unwrap())
     };
     let (old, permuted, replaced) =
@@ -197,11 +198,11 @@ fn what_is_missing_stays_where_it_is() {
         text += &format!("{},{}\n", ["a", "b", "c"][row % 3], ["x", "y"][row / 3 % 2]);
     }
     let (_directory, path) = written(&text);
-    let file = TableFile::open_text(&path).unwrap();
+    let file = TableFile::open(&path).unwrap();
     for kind in [NoiseKind::ReplaceWithNoise, NoiseKind::ChunkShuffle, NoiseKind::AddedNoise] {
         let mut corruption = noise(kind).plan(&file).unwrap();
         let mut bytes = Vec::new();
-        corruption.copy(&file, &mut bytes, Compression::None, |_| {}).unwrap();
+        corruption.copy(&file, &mut bytes, Form::Text(Compression::None), |_| {}).unwrap();
         let new = String::from_utf8(bytes).unwrap();
         for (row, (old, new)) in text.lines().zip(new.lines()).skip(1).enumerate() {
             let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();

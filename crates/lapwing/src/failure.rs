@@ -46,6 +46,9 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
+/// What a folder of pictures may lack.
+const LIST: &str = "hint: a sources.csv in the folder, with a column `file` and others beside it, says where each picture came from";
+
 /// What the program was asked to do, as far as advice depends on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Stage {
@@ -157,9 +160,7 @@ fn run_advice(error: &RunError, stage: Stage) -> Option<String> {
         RunError::Data(DataError::WrongType { .. }) => Some(
             "hint: --types COLUMN=TYPE says what a column holds, --task what is learnt; without them both are inferred",
         ),
-        RunError::Data(DataError::MissingColumn { path, .. }) if path.is_dir() => Some(
-            "hint: a sources.csv in the folder, with a column `file` and others beside it, says where each picture came from",
-        ),
+        RunError::Data(DataError::MissingColumn { path, .. }) if path.is_dir() => Some(LIST),
         RunError::Data(DataError::MissingColumn { .. }) => None,
         RunError::Data(error) => advice(error, stage),
         _ => None,
@@ -192,6 +193,7 @@ fn noise_advice(error: &TableNoiseError) -> Option<&'static str> {
         TableNoiseError::Target { is: TargetIs::Class, .. } => {
             Some("hint: --task regression takes the classes for numbers")
         }
+        TableNoiseError::Data(DataError::MissingColumn { path, .. }) if path.is_dir() => Some(LIST),
         TableNoiseError::Data(error) => advice(error, Stage::Training),
         _ => None,
     }

@@ -384,28 +384,249 @@ fn a_kind_that_does_not_fit_says_what_does() {
 }
 
 #[test]
-fn parquet_and_names_that_promise_another_format_are_refused() {
+fn names_that_promise_another_format_are_refused() {
     let directory = TempDir::new().unwrap();
     let data = written(&directory, "data.csv", &table());
     let options = |out| with(LABEL, &["--noise", "exact-flip", "--sources", "b", "--out", out]);
     assert!(refusal(&data, &options("x.parquet")).contains(".csv"));
     assert!(refusal(&data, &options("x.tsv.zst")).contains("tabs"));
-    let parquet = directory.path().join("data.parquet");
-    write_parquet(&parquet);
-    let said = refusal(&parquet, &options("x.csv"));
-    assert!(said.contains("convert it to CSV first"), "{said}");
+    let parquet = write_parquet(&directory);
+    assert!(refusal(&parquet, &options("x.tsv")).contains(".csv"));
+    assert!(refusal(&parquet, &options("x.parquet.gz")).contains("compressed within"));
+    let said = refusal(&data, &["--noise", "exact-flip", "--sources", "b"]);
+    assert!(said.contains("--target COLUMN is needed"), "{said}");
 }
 
-fn write_parquet(path: &Path) {
-    use arrow_array::{ArrayRef, RecordBatch, StringArray};
+/// The table above and a list of numbers in each row, in row groups of 150 rows; x is missing in every fifth.
+fn write_parquet(directory: &TempDir) -> PathBuf {
+    use arrow_array::types::Float32Type;
+    use arrow_array::{ArrayRef, Float64Array, Int32Array, ListArray, RecordBatch, StringArray};
     use std::sync::Arc;
-    let column = |text| Arc::new(StringArray::from(vec![text])) as ArrayRef;
-    let batch =
-        RecordBatch::try_from_iter([("site", column("b")), ("label", column("yes"))]).unwrap();
-    let file = fs::File::create(path).unwrap();
-    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    let rows = fields(&table());
+    let column = |at: usize| rows.iter().map(move |row| row[at].as_str());
+    let number = |at: usize| column(at).map(|text| text.parse().ok());
+    let x = number(0).enumerate().map(|(row, x): (usize, Option<f64>)| x.filter(|_| row % 5 != 4));
+    let lists = (0..400).map(|row| Some((0..row % 6 + 1).map(|at| Some(at as f32))));
+    let columns: [(&str, ArrayRef); 6] = [
+        ("x", Arc::new(Float64Array::from_iter(x))),
+        ("z", Arc::new(Int32Array::from_iter_values(column(1).map(|z| z.parse().unwrap())))),
+        ("site", Arc::new(StringArray::from_iter_values(column(2)))),
+        ("label", Arc::new(StringArray::from_iter_values(column(3)))),
+        ("price", Arc::new(Float64Array::from_iter(number(4)))),
+        ("wave", Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(lists))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let path = directory.path().join("data.parquet");
+    let properties = parquet::file::properties::WriterProperties::builder()
+        .set_max_row_group_row_count(Some(150))
+        .build();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(
+        fs::File::create(&path).unwrap(),
+        batch.schema(),
+        Some(properties),
+    )
+    .unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
+    path
+}
+
+fn read_parquet(path: &Path) -> arrow_array::RecordBatch {
+    let file = fs::File::open(path).unwrap();
+    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file);
+    reader.unwrap().with_batch_size(1000).build().unwrap().next().unwrap().unwrap()
+}
+
+#[test]
+fn parquet_was_refused_with_advice_that_could_not_be_followed() {
+    use arrow_array::cast::AsArray;
+    let directory = TempDir::new().unwrap();
+    let data = write_parquet(&directory);
+    let out = directory.path().join("noisy.parquet");
+    let options = ["--noise", "exact-flip", "--sources", "b,d", "--level", "0.25"];
+    let to_file = with(&with(LABEL, &options), &["--out", out.to_str().unwrap()]);
+    let (_, said) = output(&data, &to_file);
+    assert_eq!(said, "exact-flip: changed 50 of 200 rows (\"b\" 25 of 100, \"d\" 25 of 100)\n");
+    let (old, new) = (read_parquet(&data), read_parquet(&out));
+    assert_eq!(old.schema(), new.schema());
+    for column in [0, 1, 2, 4, 5] {
+        assert_eq!(old.column(column), new.column(column));
+    }
+    let texts = |batch: &arrow_array::RecordBatch, column: usize| -> Vec<String> {
+        let texts = batch.column(column).as_string::<i32>();
+        texts.iter().map(|text| text.unwrap().to_owned()).collect()
+    };
+    let (labels, sites) = (texts(&new, 3), texts(&new, 2));
+    let changed = |site: &str| {
+        let labels = texts(&old, 3).into_iter().zip(&labels).zip(&sites);
+        labels.filter(|((old, new), of)| of.as_str() == site && old != *new).count()
+    };
+    assert_eq!(["a", "b", "c", "d"].map(changed), [0, 25, 0, 25]);
+    // The noise is that of the same table as CSV.
+    let csv = written(&directory, "data.csv", &table());
+    let of_csv: Vec<String> = fields(&output(&csv, &with(LABEL, &options)).0)
+        .into_iter()
+        .map(|row| row[3].clone())
+        .collect();
+    assert_eq!(labels, of_csv);
+    // Without a file it goes to standard output, byte by byte the same.
+    let printed = corrupt(&data, &with(LABEL, &options)).assert().success().get_output().clone();
+    assert_eq!(printed.stdout, fs::read(&out).unwrap());
+    assert!(refusal(&data, &to_file).contains("--force"));
+}
+
+#[test]
+fn numbers_of_parquet_get_noise_and_whole_ones_stay_whole() {
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int32Type};
+    let directory = TempDir::new().unwrap();
+    let data = write_parquet(&directory);
+    let out = directory.path().join("noisy.parquet");
+    for noise in ["added-noise", "replace-with-noise", "chunk-shuffle"] {
+        let options =
+            ["--noise", noise, "--sources", "b", "--out", out.to_str().unwrap(), "--force"];
+        let (_, said) = output(&data, &with(LABEL, &options));
+        let (old, new) = (read_parquet(&data), read_parquet(&out));
+        assert_eq!(old.schema(), new.schema());
+        for column in [2, 3, 5] {
+            assert_eq!(old.column(column), new.column(column), "{noise}");
+        }
+        assert_eq!(old.column(0).nulls(), new.column(0).nulls(), "{noise}");
+        let double = |batch: &arrow_array::RecordBatch| {
+            batch.column(0).as_primitive::<Float64Type>().iter().collect::<Vec<_>>()
+        };
+        let whole = |batch: &arrow_array::RecordBatch| {
+            batch.column(1).as_primitive::<Int32Type>().values().to_vec()
+        };
+        let differ = |row: usize| {
+            double(&old)[row] != double(&new)[row] || whole(&old)[row] != whole(&new)[row]
+        };
+        assert!((0..400).filter(|row| row % 4 != 1).all(|row| !differ(row)), "{noise}");
+        assert!((0..400).filter(|&row| differ(row)).count() > 50, "{noise}: {said}");
+    }
+    let price = with(PRICE, &["--noise", "uniform-target", "--sources", "b"]);
+    let options = with(&price, &["--out", out.to_str().unwrap(), "--force"]);
+    assert!(output(&data, &options).1.contains("changed 100 of 100 rows"));
+    let z =
+        ["--target", "z", "--task", "regression", "--noise", "uniform-target", "--sources", "b"];
+    let (_, said) = output(&data, &with(&z, &["--out", out.to_str().unwrap(), "--force"]));
+    let column = |path: &Path| read_parquet(path).column(1).clone();
+    let (old, new) = (column(&data), column(&out));
+    let values = new.as_primitive::<Int32Type>().values();
+    assert!(values.iter().all(|z| (0..=6).contains(z)));
+    let changed = old.as_primitive::<Int32Type>().values().iter().zip(values);
+    let changed = changed.filter(|(old, new)| old != new).count();
+    assert!(said.contains(&format!("changed {changed} of 100 rows")), "{changed}: {said}");
+}
+
+#[test]
+fn what_cannot_be_done_to_parquet_is_said_and_leaves_nothing_behind() {
+    let directory = TempDir::new().unwrap();
+    let data = write_parquet(&directory);
+    let csv = directory.path().join("noisy.csv");
+    let labels = ["--noise", "exact-flip", "--sources", "b", "--out", csv.to_str().unwrap()];
+    let said = refusal(&data, &with(LABEL, &labels));
+    assert!(said.contains("\"wave\" is a list of numbers, which CSV does not have"), "{said}");
+    let inputs = ["--noise", "added-noise", "--sources", "b", "--features", "wave"];
+    let said = refusal(&data, &with(LABEL, &inputs));
+    assert!(
+        said.contains("changes single numbers") && said.contains("\"wave\" is vector"),
+        "{said}"
+    );
+    let words = ["--noise", "token-permutation", "--sources", "b", "--features", "z"];
+    let said = refusal(&data, &with(LABEL, &words));
+    assert!(said.contains("changes texts, and the column \"z\" holds none"), "{said}");
+    let mut damaged = fs::read(&data).unwrap();
+    damaged[4..40].fill(0xff);
+    fs::write(&data, damaged).unwrap();
+    let out = directory.path().join("noisy.parquet");
+    let labels = ["--noise", "exact-flip", "--sources", "b", "--out", out.to_str().unwrap()];
+    assert!(refusal(&data, &with(LABEL, &labels)).contains("data.parquet"));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
+}
+
+/// 40 pictures of 8 × 8 pixels of two classes, from the sources a and b.
+fn write_folder(directory: &TempDir) -> PathBuf {
+    let folder = directory.path().join("photos");
+    let mut list = "file,source\n".to_owned();
+    for at in 0..40_u8 {
+        let class = ["dark", "light, too"][usize::from(at % 2)];
+        fs::create_dir_all(folder.join(class)).unwrap();
+        let png = lapwing_sample::png(8, 8, &[at * 5; 192]).unwrap();
+        fs::write(folder.join(class).join(format!("{at}.png")), png).unwrap();
+        list += &format!("\"{class}/{at}.png\",{}\n", ["a", "b"][usize::from(at / 2 % 2)]);
+    }
+    fs::write(folder.join("sources.csv"), list).unwrap();
+    folder
+}
+
+fn corrupt_folder(folder: &Path, options: &[&str]) -> assert_cmd::assert::Assert {
+    let mut command = Command::cargo_bin("lapwing").unwrap();
+    command.arg("corrupt").arg(folder).args(options).current_dir(folder.parent().unwrap()).assert()
+}
+
+#[test]
+fn a_folder_of_class_folders_becomes_a_table_whose_paths_lead_to_its_pictures() {
+    let directory = TempDir::new().unwrap();
+    let folder = write_folder(&directory);
+    fs::create_dir_all(directory.path().join("tables/noisy")).unwrap();
+    let out = directory.path().join("tables/noisy/photos.csv");
+    let options = ["--noise", "exact-flip", "--sources", "b", "--level", "0.5"];
+    let to_file = with(&options, &["--out", out.to_str().unwrap()]);
+    let said = corrupt_folder(&folder, &to_file).success().get_output().stderr.clone();
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("changed 10 of 20 rows (\"b\" 10 of 20)"), "{said}");
+    assert!(said.contains("--image file --target class --source source"), "{said}");
+    let text = fs::read_to_string(&out).unwrap();
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    assert_eq!(reader.headers().unwrap(), vec!["file", "class", "source"]);
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 40);
+    let mut wrong = 0;
+    for row in &rows {
+        assert!(row[0].starts_with("../../photos/"), "{row:?}");
+        assert!(out.parent().unwrap().join(&row[0]).is_file(), "{row:?}");
+        let is_wrong = !row[0].contains(&format!("photos/{}/", &row[1]));
+        assert!(!is_wrong || &row[2] == "b", "{row:?}");
+        wrong += usize::from(is_wrong);
+    }
+    assert_eq!(wrong, 10);
+    // On standard output paths are those from here.
+    let printed = corrupt_folder(&folder, &options).success().get_output().stdout.clone();
+    assert_eq!(String::from_utf8(printed).unwrap(), text.replace("../../photos", "photos"));
+    let words = "train tables/noisy/photos.csv --image file --target class --source source --epochs 1 --no-folds -q";
+    let mut train = Command::cargo_bin("lapwing").unwrap();
+    train.args(words.split(' ')).args(["--out", "run"]).current_dir(directory.path());
+    train.assert().success();
+}
+
+#[test]
+fn the_pictures_and_the_list_of_a_folder_are_never_written_to() {
+    let directory = TempDir::new().unwrap();
+    let folder = write_folder(&directory);
+    let list = fs::read(folder.join("sources.csv")).unwrap();
+    let refused = |options: &[&str]| {
+        let output = corrupt_folder(&folder, options).code(2).stdout("").get_output().clone();
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let labels = ["--noise", "exact-flip", "--sources", "b", "--force", "--out"];
+    for file in ["photos/sources.csv", "photos/dark/0.png"] {
+        let said = refused(&with(&labels, &[file]));
+        assert!(said.contains("is one of the files that"), "{said}");
+    }
+    assert!(refused(&with(&labels, &["photos"])).contains("photos"));
+    assert!(refused(&with(&labels, &["x.parquet"])).contains(".csv"));
+    assert!(refused(&with(&labels, &["x.tsv"])).contains(".csv"));
+    for noise in ["added-noise", "chunk-shuffle", "token-permutation"] {
+        let said = refused(&["--noise", noise, "--sources", "b", "--out", "x.csv"]);
+        assert!(said.contains("are pictures") && said.contains("random-label"), "{said}");
+    }
+    assert_eq!(fs::read(folder.join("sources.csv")).unwrap(), list);
+    fs::remove_file(folder.join("sources.csv")).unwrap();
+    let said = refused(&with(&labels, &["x.csv"]));
+    assert!(said.contains("no column \"source\"") && said.contains("a sources.csv"), "{said}");
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
 }
 
 #[test]

@@ -46,7 +46,7 @@ pub enum TableNoiseError {
         is: TargetIs,
     },
     /// A column that was named holds no numbers.
-    #[error("{kind} changes numbers, and the column {column:?} is {is}")]
+    #[error("{kind} changes single numbers, and the column {column:?} is {is}")]
     NotNumeric {
         /// The kind.
         kind: NoiseKind,
@@ -54,6 +54,18 @@ pub enum TableNoiseError {
         column: String,
         /// What it holds.
         is: Kind,
+    },
+    /// Inputs that are pictures.
+    #[error(
+        "{kind} changes inputs, and those of {} are pictures, which stay as they are; noise of labels works, such as \
+         random-label or exact-flip",
+        path.display()
+    )]
+    Pictures {
+        /// The kind.
+        kind: NoiseKind,
+        /// The folder of pictures.
+        path: PathBuf,
     },
     /// No column of text.
     #[error("{kind} changes texts, and {} has no column of free text; one can be named among the features", path.display())]
@@ -64,7 +76,11 @@ pub enum TableNoiseError {
         path: PathBuf,
     },
     /// Too few columns to change.
-    #[error("{kind} needs {needed} numeric feature columns or more, {} has {found}", path.display())]
+    #[error(
+        "{kind} needs {needed} numeric feature columns or more, {} has {found}{}",
+        path.display(),
+        if *lists { "; lists of numbers stay as they are, noise of labels works" } else { "" }
+    )]
     Columns {
         /// The kind.
         kind: NoiseKind,
@@ -74,6 +90,16 @@ pub enum TableNoiseError {
         path: PathBuf,
         /// How many there are.
         found: usize,
+        /// Whether there are lists of numbers.
+        lists: bool,
+    },
+    /// A column that was named cannot hold texts.
+    #[error("{kind} changes texts, and the column {column:?} holds none")]
+    NotText {
+        /// The kind.
+        kind: NoiseKind,
+        /// The column.
+        column: String,
     },
     /// A target that should be a number.
     #[error("{}, row {row}, column {column:?}: expected a number, found {found:?}", path.display())]

@@ -9,8 +9,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use lapwing_data::{
-    Compression, Kind, MISSING_TOKENS, ReadOptions, Schema, StringRecord, TableFile, Task,
-    number_text, rewrite,
+    Form, Kind, MISSING_TOKENS, ReadOptions, Schema, StringRecord, TableFile, Task, number_text,
+    rewrite, rewrite_parquet,
 };
 
 use crate::{
@@ -155,6 +155,9 @@ impl TableNoise {
             {
                 return Err(target(TargetIs::Date));
             }
+            (Changes::Inputs | Changes::Texts, _) if file.is_folder() => {
+                return Err(TableNoiseError::Pictures { kind, path: file.path().to_owned() });
+            }
             (Changes::Inputs, _) => {}
             (Changes::Texts, _) => return self.text_columns(file, schema),
             _ => return Ok(Vec::new()),
@@ -171,7 +174,14 @@ impl TableNoise {
         let needed = if kind == NoiseKind::ChunkShuffle { 2 } else { 1 };
         if columns.len() < needed {
             let path = file.path().to_owned();
-            return Err(TableNoiseError::Columns { kind, needed, path, found: columns.len() });
+            let lists = (0..file.columns().len()).any(|column| file.is_list(column));
+            return Err(TableNoiseError::Columns {
+                kind,
+                needed,
+                path,
+                found: columns.len(),
+                lists,
+            });
         }
         Ok(columns)
     }
@@ -195,6 +205,10 @@ impl TableNoise {
         if columns.is_empty() {
             let (kind, path) = (self.kind, file.path().to_owned());
             return Err(TableNoiseError::NoText { kind, path });
+        }
+        if let Some(&column) = columns.iter().find(|&&column| !file.holds_texts(column)) {
+            let (kind, column) = (self.kind, file.columns()[column].clone());
+            return Err(TableNoiseError::NotText { kind, column });
         }
         Ok(columns)
     }
@@ -236,22 +250,28 @@ impl TableNoise {
 }
 
 impl Corruption {
-    /// Copies the table that it was planned for, while changing it; `each` is told every row.
+    /// Copies the table that it was planned for, while changing it; `each` is told every row. Only Parquet can be copied as
+    /// Parquet.
     ///
     /// # Errors
     /// Where the table cannot be read, has changed since, or the output cannot be written.
     pub fn copy(
         &mut self,
         file: &TableFile,
-        output: impl Write,
-        compression: Compression,
+        output: &mut (dyn Write + Send),
+        form: Form,
         mut each: impl FnMut(u64),
     ) -> Result<(), TableNoiseError> {
-        let rows = rewrite(file.path(), output, compression, |row, record| {
-            self.edit(row, record);
+        let changing = self.changing();
+        let edit = |row: u64, record: &mut StringRecord| {
+            self.edit(file, row, record);
             each(row);
             Ok::<(), TableNoiseError>(())
-        })?;
+        };
+        let rows = match form {
+            Form::Text(compression) => rewrite(file, output, compression, edit)?,
+            Form::Parquet => rewrite_parquet(file, &changing, output, edit)?,
+        };
         if rows != self.rows {
             return Err(TableNoiseError::Changed(file.path().to_owned()));
         }
@@ -268,8 +288,18 @@ impl Corruption {
         &self.counts
     }
 
-    /// Changes a row (counted from 1) if it is to be changed. Rows come in order.
-    pub fn edit(&mut self, row: u64, record: &mut StringRecord) {
+    /// The columns in which something may change.
+    fn changing(&self) -> Vec<usize> {
+        match self.request.kind.changes() {
+            Changes::Nothing => Vec::new(),
+            Changes::Inputs | Changes::Texts => self.request.columns.clone(),
+            Changes::Labels | Changes::Numbers => vec![self.request.target],
+        }
+    }
+
+    /// Changes a row (counted from 1) of its table if it is to be changed. Rows come in order.
+    fn edit(&mut self, file: &TableFile, row: u64, record: &mut StringRecord) {
+        let number = |column: usize, value: f64| number_text(file.nearest(column, value));
         let Some((name, target)) = usable(record, &self.request) else { return };
         let Some(&source) = self.chosen.get(name) else { return };
         let Request { level, seed, target: target_column, .. } = self.request;
@@ -300,14 +330,14 @@ impl Corruption {
                 let new = noise.label(index);
                 (classes.code(target) != Some(new)).then(|| classes.text(new))
             }
-            Noise::Uniform(noise) => Some(number_text(noise.target(index))),
+            Noise::Uniform(noise) => Some(number(target_column, noise.target(index))),
             Noise::Added { noise, scales } => {
                 let mut drawn = vec![0.0; scales.len()];
                 noise.apply(index, &mut drawn);
                 for ((&column, scale), drawn) in self.request.columns.iter().zip(scales).zip(drawn)
                 {
                     if let Some(value) = record.get(column).and_then(finite) {
-                        changed.push((column, number_text(value + scale.std() * drawn)));
+                        changed.push((column, number(column, value + scale.std() * drawn)));
                     }
                 }
                 None
@@ -318,7 +348,7 @@ impl Corruption {
                 for ((&column, scale), drawn) in self.request.columns.iter().zip(scales).zip(drawn)
                 {
                     if present(column) {
-                        changed.push((column, number_text(scale.mean + scale.std() * drawn)));
+                        changed.push((column, number(column, scale.mean + scale.std() * drawn)));
                     }
                 }
                 None
@@ -353,7 +383,13 @@ impl Corruption {
                 let mut from = places.clone();
                 noise.flat(index, &mut from);
                 changed.extend(places.into_iter().zip(from).map(|(column, from)| {
-                    (column, record.get(from).unwrap_or_default().to_owned())
+                    let text = record.get(from).unwrap_or_default();
+                    // A whole number stays as it is written; others may become whole by moving.
+                    let nearest = finite(text).map(|value| (value, file.nearest(column, value)));
+                    match nearest.filter(|(value, nearest)| value != nearest) {
+                        Some((_, nearest)) => (column, number_text(nearest)),
+                        None => (column, text.to_owned()),
+                    }
                 }));
                 None
             }
