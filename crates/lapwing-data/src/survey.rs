@@ -394,8 +394,7 @@ impl Survey {
 
         let text = places.text.contains(&column);
         let series = places.series.iter().flatten().any(|&of| of == column);
-        let empty = finding.unfit == Some(Reason::AllMissing);
-        let role = if series || (text && !empty) {
+        let role = if text || series {
             Role::Feature
         } else if column == places.target {
             Role::Target
@@ -413,7 +412,8 @@ impl Survey {
             Role::Ignored(Reason::FreeText)
         } else {
             match finding.unfit {
-                Some(reason) if empty || !named => Role::Ignored(reason),
+                Some(Reason::AllMissing) => Role::Ignored(Reason::AllMissing),
+                Some(reason) if !named => Role::Ignored(reason),
                 _ => Role::Feature,
             }
         };

@@ -221,6 +221,12 @@ fn advice(error: &DataError, stage: Stage) -> Option<&'static str> {
         DataError::Vector { .. } if stage == Stage::Training => Some(
             "hint: --ignore COLUMN leaves the lists out; --series COLUMN takes lists of different lengths",
         ),
+        DataError::NoFeatures { .. } => Some(
+            "hint: --text names a column of texts, --image one of paths of pictures, --series one of numbers over time",
+        ),
+        DataError::Picture { .. } if stage == Stage::Training => {
+            Some("hint: --on-bad-row skip leaves such rows out, and counts them")
+        }
         DataError::ReadableOnce { .. } => Some(
             "hint: only replay and predict read what comes through a pipe: `… | lapwing predict RUN -`",
         ),

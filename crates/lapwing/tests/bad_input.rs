@@ -111,7 +111,10 @@ fn a_column_without_values_is_left_out_and_said_so() {
     let done = place.lapwing(TRAIN).assert().success();
     assert!(String::from_utf8_lossy(&done.get_output().stderr).contains("ignored: no values"));
     place.write("bare.csv", "empty,ward,ill\n,a,yes\n,b,no\n,a,no\n");
-    place.refuses("train bare.csv --target ill --source ward", &["no usable feature", "empty"]);
+    place.refuses(
+        "train bare.csv --target ill --source ward",
+        &["no usable feature", "empty", "--image"],
+    );
 }
 
 #[test]

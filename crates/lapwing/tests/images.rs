@@ -287,7 +287,8 @@ fn rows_with_bad_pictures_are_left_out_counted_and_reported_where_asked() {
     assert!(said.contains("2 rows dropped: 2 with a picture that cannot be read"), "{said}");
     assert!(said.contains("line 65") && said.contains("b3-5.png is not a PNG"), "{said}");
     assert!(place.text("run/report.html").contains("b3-5.png"));
-    place.refuses(&short("--on-bad-row fail --out other"), &["photos.csv, line 65"]);
+    let hint = "--on-bad-row skip leaves such rows out";
+    place.refuses(&short("--on-bad-row fail --out other"), &["photos.csv, line 65", hint]);
     let files = "file,camera,stripes\nnone.png,a,lying\nnone.png,b,standing\n";
     place.write("none.csv", files);
     let none = short("--on-bad-row skip --out other").replace("photos.csv", "none.csv");
