@@ -190,7 +190,7 @@ pub enum SampleError {
         rows: usize,
     },
     /// A row that cannot be read (any more).
-    #[error("cannot read a sample: {reason}")]
+    #[error("cannot read sample {row} (counted from 0): {reason}")]
     Unreadable {
         /// The row, counted from 0.
         row: u32,

@@ -381,7 +381,7 @@ fn a_sample_that_cannot_be_read_ends_the_run_with_its_row() {
             let mut run = trainer(data, settings.clone(), &method);
             let error = run.run(&mut (), None).unwrap_err();
             let text = error.to_string();
-            assert!(text.contains(&format!("row {lost} ")), "{name}: {text}");
+            assert!(text.contains(&format!("sample {lost} ")), "{name}: {text}");
             assert!(text.contains("the file has vanished"), "{name}: {text}");
         }
     }
