@@ -1,19 +1,20 @@
 //! Recipes: what an experiment consists of, as data.
 
-use std::collections::BTreeMap;
+mod method;
+mod setup;
 
 use lapwing_core::{LapConfig, Ties};
 use lapwing_noise::NoiseKind;
-use lapwing_sample::Change;
-use lapwing_train::{Init, METHODS, MethodKind, method_named};
+use serde::Deserialize;
 use serde::de::Error as _;
-use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
+
+pub use self::method::{BatchLabels, MethodKeys, MethodRecipe};
+pub use self::setup::{Layout, Model, ModelKind, OptimiserKind, ScheduleKind, Sources, Training};
 
 use crate::claim::{Claim, Count};
 use crate::data::DataSet;
 use crate::error::PaperError;
-use crate::faults;
 use crate::search::Grid;
 
 /// The recipes, in the order in which they are listed.
@@ -179,185 +180,6 @@ pub enum FigureKind {
     Sizes,
 }
 
-/// How samples get their sources.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Sources {
-    /// The way.
-    pub layout: Layout,
-    /// How many there are.
-    pub count: usize,
-    /// Consecutive samples that share a source, for chunks.
-    #[serde(default)]
-    pub chunk: usize,
-    /// How many of them are noisy.
-    #[serde(default)]
-    pub noisy: usize,
-    /// The share of wrong labels in each noisy source, where that is not all.
-    #[serde(default)]
-    pub levels: Vec<f64>,
-}
-
-/// How samples get their sources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Layout {
-    /// Chunks of consecutive samples, dealt to the sources in turn.
-    Chunks,
-    /// Each sample draws one.
-    Draws,
-    /// As many samples each, so that shares of wrong labels are exact.
-    Equal,
-    /// The data set says it.
-    Given,
-}
-
-/// A network.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Model {
-    /// Which.
-    pub kind: ModelKind,
-    /// Units of hidden layers.
-    #[serde(default)]
-    pub hidden: Vec<usize>,
-    /// Share of hidden units dropped.
-    #[serde(default)]
-    pub dropout: f32,
-    /// Whether it ends in a softmax, before the loss applies another.
-    #[serde(default)]
-    pub softmax: bool,
-    /// Whose first parameters it begins with; of linear layers only.
-    #[serde(default, skip_serializing_if = "Init::is_default")]
-    pub init: Init,
-    /// Whether the stem is followed by a rectifier, in a network that can be built either way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stem_relu: Option<bool>,
-}
-
-/// The networks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ModelKind {
-    /// Linear layers with rectifiers.
-    Mlp,
-    /// Three convolutions.
-    Conv3net,
-    /// ResNet-20 with parameter-free shortcuts.
-    #[serde(rename = "resnet-20")]
-    ResNet20,
-    /// Two convolutions with dropout.
-    DifficultCnn,
-    /// ResNet-18 as torchvision builds it.
-    #[serde(rename = "resnet-18")]
-    ResNet18,
-    /// ResNet-50 as torchvision builds it.
-    #[serde(rename = "resnet-50")]
-    ResNet50,
-    /// PreAct-ResNet-18 with the heads of RRL.
-    #[serde(rename = "preact-resnet-18")]
-    PreActResNet18,
-    /// Two layers of LSTM over embedded tokens.
-    Lstm,
-    /// A Transformer encoder over embedded tokens.
-    Transformer,
-    /// The residual network for signals.
-    #[serde(rename = "resnet-1d")]
-    ResNet1d,
-}
-
-impl ModelKind {
-    /// The name of the network, where the recipe says no more than that.
-    pub(crate) fn network(self) -> Option<&'static str> {
-        match self {
-            Self::ResNet18 => Some("resnet18"),
-            Self::ResNet50 => Some("resnet50"),
-            Self::PreActResNet18 => Some("preact-resnet18"),
-            Self::Lstm => Some("lstm"),
-            Self::Transformer => Some("transformer"),
-            Self::ResNet1d => Some("resnet1d"),
-            Self::Mlp | Self::Conv3net | Self::ResNet20 | Self::DifficultCnn => None,
-        }
-    }
-
-    /// Whether all of its layers can be made narrower by the channels of the first stage.
-    pub(crate) fn has_width(self) -> bool {
-        matches!(self, Self::ResNet18 | Self::ResNet50 | Self::PreActResNet18)
-    }
-}
-
-/// How a network is trained.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Training {
-    /// The optimiser.
-    pub optimiser: OptimiserKind,
-    /// Its rate.
-    pub learning_rate: f64,
-    /// Momentum, for SGD.
-    #[serde(default)]
-    pub momentum: f64,
-    /// Weight decay.
-    #[serde(default)]
-    pub weight_decay: f64,
-    /// Samples per step.
-    pub batch: usize,
-    /// Passes over the data.
-    pub epochs: usize,
-    /// How the rate moves, where it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<ScheduleKind>,
-    /// Whether an epoch draws rows with replacement, from every source as often as from any other.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub source_balanced: bool,
-    /// What becomes of images at random.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub augment: Vec<Change>,
-    /// Whether channels are measured by the means and deviations of Imagenet.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub normalise: bool,
-    /// Whether values are learnt in their own unit, instead of standardised.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub raw_values: bool,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
-}
-
-/// How a learning rate moves.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
-pub enum ScheduleKind {
-    /// From epoch to epoch along half a cosine.
-    EpochCosine {
-        /// What it ends at.
-        least: f64,
-        /// Whether it moves before each epoch rather than after it.
-        #[serde(default, skip_serializing_if = "is_false")]
-        ahead: bool,
-    },
-    /// Multiplied after every so many epochs.
-    Stairs {
-        /// By what.
-        factor: f64,
-        /// Epochs.
-        every: usize,
-    },
-    /// Not at all, where the text has no schedule and the code has one.
-    Constant,
-}
-
-/// The optimisers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OptimiserKind {
-    /// Stochastic gradient descent.
-    Sgd,
-    /// Adam.
-    Adam,
-}
-
 /// Parameters of the rule; what is missing is as in the part of the recipe above.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -451,115 +273,6 @@ pub(crate) fn noise<'de, D: serde::Deserializer<'de>>(
 fn noises<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<NoiseKind>, D::Error> {
     let names = Vec::<String>::deserialize(deserializer)?;
     names.into_iter().map(|name| name.parse().map_err(D::Error::custom)).collect()
-}
-
-/// A column of the table: a method, its parameters, and what else it changes.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Table")]
-pub struct MethodRecipe {
-    keys: MethodKeys,
-    /// Parameters of the method, by name.
-    pub parameters: BTreeMap<&'static str, f64>,
-}
-
-/// What a column says beside the parameters of its method.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct MethodKeys {
-    /// Its name on the command line.
-    pub id: String,
-    /// Its name in the table.
-    pub name: String,
-    /// What it is, where its name does not say so.
-    pub kind: Option<String>,
-    /// The only conditions it is run in.
-    pub conditions: Option<Vec<String>>,
-    /// Epochs, runs, rows held out, sources, chunks, noisy sources, classes of random labels, weight decay, softmax and first
-    /// parameters, where they are not the experiment's.
-    pub epochs: Option<usize>,
-    /// See `epochs`.
-    pub hold_out: Option<f64>,
-    /// See `epochs`.
-    pub runs: Option<usize>,
-    /// See `epochs`.
-    pub sources: Option<usize>,
-    /// See `epochs`.
-    pub chunk: Option<usize>,
-    /// See `epochs`.
-    pub noisy: Option<usize>,
-    /// See `epochs`.
-    pub random_classes: Option<u32>,
-    /// See `epochs`.
-    pub weight_decay: Option<f64>,
-    /// See `epochs`.
-    pub softmax: Option<bool>,
-    /// See `epochs`.
-    pub init: Option<Init>,
-    /// Whether the stem is followed by a rectifier.
-    pub stem_relu: Option<bool>,
-    /// The form of batch label noise.
-    #[serde(default)]
-    pub batch_labels: BatchLabels,
-    /// Parameters of the rule.
-    #[serde(default)]
-    pub lap: Rule,
-    /// Of CDR: conditions in which it is told that there is none.
-    #[serde(default)]
-    pub noise_rate_zero: Vec<String>,
-}
-
-impl TryFrom<Table> for MethodRecipe {
-    type Error = String;
-
-    /// What is no parameter of a method is a key of the recipe, and must be one of its own.
-    fn try_from(table: Table) -> Result<Self, String> {
-        let parameter = |key: &str| {
-            let kinds = METHODS.iter().copied().chain([&faults::Kind as &dyn MethodKind]);
-            let all = kinds.flat_map(MethodKind::parameters);
-            all.map(|parameter| parameter.name).find(|name| *name == key)
-        };
-        let (mut parameters, mut keys) = (BTreeMap::new(), Table::new());
-        for (key, value) in table {
-            match (parameter(&key), &value) {
-                (None, _) => {
-                    keys.insert(key, value);
-                }
-                (Some(name), Value::Float(number)) => {
-                    parameters.insert(name, *number);
-                }
-                (Some(name), Value::Integer(number)) => {
-                    parameters.insert(name, *number as f64);
-                }
-                (Some(name), Value::Boolean(yes)) => {
-                    parameters.insert(name, f64::from(u8::from(*yes)));
-                }
-                (Some(name), other) => {
-                    return Err(format!("{name} is {other}, expected a number"));
-                }
-            }
-        }
-        let keys: MethodKeys = keys.try_into().map_err(|error| error.to_string())?;
-        Ok(Self { keys, parameters })
-    }
-}
-
-impl std::ops::Deref for MethodRecipe {
-    type Target = MethodKeys;
-
-    fn deref(&self) -> &MethodKeys {
-        &self.keys
-    }
-}
-
-/// The forms of batch label noise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BatchLabels {
-    /// Drawn anew for every batch.
-    #[default]
-    Fresh,
-    /// Drawn once, within chunks of one source.
-    Chunk,
 }
 
 /// The paper's numbers.
@@ -729,21 +442,6 @@ impl Recipe {
             // The authors' code, in which equality raises C.
             ties: Ties::Package,
             ..default
-        }
-    }
-}
-
-impl MethodRecipe {
-    /// What it is.
-    pub fn kind(&self) -> Result<&'static dyn MethodKind, String> {
-        // One is for experiments alone, and no method that anybody is offered.
-        let named = |name: &str| match name == faults::Kind.name() {
-            true => Ok(&faults::Kind as &'static dyn MethodKind),
-            false => method_named(name).map_err(|error| error.to_string()),
-        };
-        match &self.keys.kind {
-            Some(kind) => named(kind),
-            None => named(&self.id).map_err(|_| format!("method {:?} needs a kind", self.id)),
         }
     }
 }
