@@ -319,7 +319,9 @@ mod tests {
         let input = InputSpec::Image { height: 32, width: 32, channels: 3 };
         for (version, modified) in [(Version::Code, true), (Version::Paper, false)] {
             let recipe = recipe("table-2-rrl", version).unwrap();
-            for (method, is_modified) in [("rrl", false), ("rrl-lap", modified)] {
+            for (method, is_modified) in
+                [("rrl", false), ("rrl-modified", true), ("rrl-lap", modified)]
+            {
                 let plan = Plan::new(&recipe, &cell(method), form).unwrap();
                 let told = serde_json::to_value(&plan.method).unwrap();
                 assert_eq!(told["modified"], is_modified, "{method}");
